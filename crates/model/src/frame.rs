@@ -71,6 +71,22 @@ pub enum Language {
     JavaScript,
     /// C#, F# and whatever else runs on .NET.
     DotNet,
+    /// Dart, Flutter's language.
+    Dart,
+    /// PHP.
+    Php,
+    /// Ruby.
+    Ruby,
+    /// Erlang, Elixir and whatever else runs on Erlang's virtual machine.
+    Beam,
+    /// OCaml.
+    OCaml,
+    /// Haskell.
+    Haskell,
+    /// Lua.
+    Lua,
+    /// Julia.
+    Julia,
 }
 
 impl Language {
@@ -82,6 +98,14 @@ impl Language {
             Self::Python => "python",
             Self::JavaScript => "javascript",
             Self::DotNet => "dotnet",
+            Self::Dart => "dart",
+            Self::Php => "php",
+            Self::Ruby => "ruby",
+            Self::Beam => "beam",
+            Self::OCaml => "ocaml",
+            Self::Haskell => "haskell",
+            Self::Lua => "lua",
+            Self::Julia => "julia",
         }
     }
 }

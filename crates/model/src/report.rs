@@ -118,6 +118,8 @@ pub enum Source {
     Casr,
     /// What Windows wrote into its event log of a crash.
     WindowsEvent,
+    /// An error that the runtime of PHP, Ruby, Erlang, Elixir, OCaml, Haskell, Lua or Julia printed.
+    RuntimeError,
 }
 
 impl Source {
@@ -161,6 +163,7 @@ impl Source {
             Self::DartTrace => "dart-trace",
             Self::Casr => "casr",
             Self::WindowsEvent => "windows-event",
+            Self::RuntimeError => "runtime-error",
         }
     }
 
@@ -187,6 +190,7 @@ impl Source {
                 | Self::DartTrace
                 | Self::Casr
                 | Self::WindowsEvent
+                | Self::RuntimeError
         )
     }
 

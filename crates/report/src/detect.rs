@@ -151,7 +151,16 @@ pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// Whether a text that begins with a bracket is an array of JSON.
 fn is_array(text: &[u8]) -> bool {
     let inside = text.get(1..).unwrap_or_default().trim_ascii_start();
-    matches!(inside.first(), None | Some(b'{' | b'[' | b'"' | b']'))
+    // Brackets with nothing inside may be a time that a tool left out; a line follows them.
+    let is_empty = || {
+        let behind = inside.strip_prefix(b"]").unwrap_or_default();
+        behind.split(|byte| *byte == b'\n').next().is_none_or(|rest| rest.trim_ascii().is_empty())
+    };
+    match inside.first() {
+        None | Some(b'{' | b'[' | b'"') => true,
+        Some(b']') => is_empty(),
+        Some(_) => false,
+    }
 }
 
 fn detect_json(head: &[u8]) -> Detected {
@@ -200,6 +209,13 @@ pub(crate) fn detect_text(text: &[u8]) -> Detected {
         let other = TEXT_LINES.iter().find(|(word, _)| start.starts_with(word));
         if let Some((_, detected)) = other {
             return *detected;
+        }
+        // Its rows look like Apple's.
+        if runtimes::is_walk(start) {
+            return Detected::Runtimes(Source::DebuggerBacktrace);
+        }
+        if start.starts_with('*') && start.contains(" Bugcheck Analysis ") {
+            return Detected::NotReadYet(crate::error::WINDBG);
         }
         if crashlytics::is_platform(&text) {
             return Detected::Crashlytics;
@@ -289,6 +305,8 @@ mod tests {
             (b"Crashed: com.x\n0  App  0x1234 f + 1\n", Detected::Crashlytics),
             (b"Process: App [1]\nCrashed: com.x\n0  App  0x1234 f + 1\n", Detected::AppleText),
             (b"Crashed: yes\nThe end\n", Detected::Unknown),
+            (b"* Bugcheck Analysis *\nwords\n", not_yet(crate::error::WINDBG)),
+            (b"[    ] words\n", Detected::Unknown),
             (b"hello\nworld\n", Detected::Unknown),
             (b"a\0b", Detected::Unknown),
             (b"P\0r\0o\0c\0e\0s\0s\0:\0 \0A\0p\0p\0", Detected::Unknown),

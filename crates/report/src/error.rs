@@ -34,8 +34,15 @@ struct InputPosition {
     line: u64,
 }
 
+/// How WinDbg's `!analyze -v` of a Windows kernel's dump is called.
+pub(crate) const WINDBG: &str = "WinDbg's analysis of a Windows kernel dump";
+
 /// What can be done with kinds that are not read, where there is something.
-const ADVICE: [(&str, &str); 6] = [
+const ADVICE: [(&str, &str); 7] = [
+    (
+        WINDBG,
+        "what its lines MODULE_NAME, IMAGE_NAME and STACK_TEXT name is to be looked at first; backtrail reads minidumps of programs and Windows' event log",
+    ),
     ("ELF file", "a program or library, no core: it is of use as symbols (-s)"),
     ("gzip archive", "unpack it first (gzip -d)"),
     ("zip archive", "unpack it first (unzip)"),

@@ -12,7 +12,7 @@ mod loader;
 mod logged;
 
 use backtrail_core::Avma;
-use backtrail_model::{AppInfo, Exception, Report};
+use backtrail_model::{AppInfo, Exception, Field, Report};
 use logged::Logged;
 
 /// What Foundation logs of an exception that nobody caught.
@@ -156,6 +156,9 @@ pub(crate) fn add(report: &mut Report, line: &str) {
         report.app_info.push(AppInfo { image, lines: vec![message.text.to_owned()] });
         name_process(report, message.program, None);
     } else if let Some(message) = loader::read(&logged) {
+        if let Some(name) = loader::readable_symbol(message.text) {
+            report.fields.push(Field { key: loader::SYMBOL.to_owned(), value: name });
+        }
         report
             .app_info
             .push(AppInfo { image: Some(loader::LOADER.to_owned()), lines: vec![message.text.to_owned()] });

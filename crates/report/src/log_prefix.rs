@@ -21,11 +21,13 @@ fn behind_part(line: &str) -> Option<&str> {
     match line.bytes().next()? {
         b'[' => bracket(line),
         b'<' => level(line),
-        b'0'..=b'9' => log_line(line).map(|log| log.message).or_else(|| time(line)),
+        b'0'..=b'9' => log_line(line).map(|log| log.message).or_else(|| time(line)).or_else(|| redis(line)),
         b'V' | b'D' | b'I' | b'W' | b'E' | b'F' if line.as_bytes().get(1) == Some(&b'/') => {
             log_line(line).map(|log| log.message)
         }
-        first if first.is_ascii_alphabetic() => syslog(line),
+        first if first.is_ascii_alphabetic() => {
+            syslog(line).or_else(|| logread(line)).or_else(|| unified(line))
+        }
         _ => None,
     }
 }
@@ -44,10 +46,22 @@ fn bracket(line: &str) -> Option<&str> {
         let date = inside.split(['T', ' ']).next().unwrap_or_default();
         date.len() == 10 && is_date(date) && inside.len() <= 40
     };
+    // PHP's `10-Feb-2023 16:36:43 Europe/Brussels`.
+    let is_phps = || {
+        let (date, clock) = inside.split_once(' ').unwrap_or((inside, ""));
+        let is_date = date.len() == 11
+            && date.get(2..7).is_some_and(|month| month.starts_with('-') && month.ends_with('-'));
+        is_date && is_number(clock.split(' ').next().unwrap_or_default()) && inside.len() <= 60
+    };
+    // Flutter's tool: the time that went by, `[  +12 ms] `, or none.
+    let is_tools = || {
+        line.starts_with("[    ") && inside.is_empty()
+            || inside.strip_suffix(" ms").is_some_and(|time| is_number(time.trim_start_matches('+').trim()))
+    };
     // Without a blank only the next bracket may follow.
     let behind =
         rest.strip_prefix(' ').or_else(|| Some(rest).filter(|rest| rest.is_empty() || rest.starts_with('[')));
-    behind.filter(|_| is_number(id) || is_time())
+    behind.filter(|_| is_number(id) || is_time() || is_phps() || is_tools())
 }
 
 /// The kernel's `<4>`.
@@ -79,6 +93,53 @@ fn time(line: &str) -> Option<&str> {
     is_clock.then(|| stream.unwrap_or(rest))
 }
 
+/// Redis's `13883:S 07 Jan 2025 12:58:10.527 # `, `18 Apr 21:35:45 # `.
+fn redis(line: &str) -> Option<&str> {
+    let start = match line.split_once(' ')? {
+        (process, rest) if process.contains(':') && process.len() <= 12 => rest,
+        _ => line,
+    };
+    let (before, message) = start.split_at_checked(start.find(['#', '*'])?)?;
+    let words: Vec<&str> = before.split(' ').collect();
+    let is_clock = |word: &str| word.len() >= 8 && word.get(2..3) == Some(":");
+    let is_time = match words.as_slice() {
+        [day, month, rest @ .., clock, ""] => {
+            day.len() <= 2
+                && day.parse::<u8>().is_ok()
+                && month.len() == 3
+                && rest.len() <= 1
+                && is_clock(clock)
+        }
+        _ => false,
+    };
+    let message = message.get(1..)?;
+    is_time.then(|| message.strip_prefix(' ').unwrap_or(message))
+}
+
+/// What Apple's log puts before a line, behind the time: `App[342:16833830] critical: `.
+fn unified(line: &str) -> Option<&str> {
+    const LEVELS: [&str; 4] = ["critical: ", "error: ", "warning: ", "info: "];
+    let (program, rest) = line.split_once('[').filter(|(name, _)| !name.is_empty() && !name.contains(' '))?;
+    let (ids, rest) = rest.split_once(']')?;
+    let (pid, thread) = ids.split_once(':')?;
+    let is_id = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let rest = rest.strip_prefix(' ').filter(|_| is_id(pid) && is_id(thread) && program.len() <= 64)?;
+    Some(LEVELS.iter().find_map(|level| rest.strip_prefix(level)).unwrap_or(rest))
+}
+
+/// OpenWrt's `Tue Apr  1 17:46:36 2025 kern.info kernel: `.
+fn logread(line: &str) -> Option<&str> {
+    const DAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
+    let day = line.get(..3).filter(|day| DAYS.contains(day))?;
+    let rest = line.get(day.len()..)?.strip_prefix(' ')?;
+    let clock = rest.get(..15).filter(|clock| clock.get(12..13) == Some(":"))?;
+    let (year, rest) = rest.get(clock.len()..)?.strip_prefix(' ')?.split_once(' ')?;
+    let (level, rest) = rest.split_once(' ')?;
+    let (program, rest) = rest.split_once(':')?;
+    let is_prefix = year.len() == 4 && level.contains('.') && !program.contains(char::is_whitespace);
+    is_prefix.then(|| rest.strip_prefix(' ').unwrap_or(rest))
+}
+
 /// `Nov 22 17:00:00 host program[123]: `.
 fn syslog(line: &str) -> Option<&str> {
     const MONTHS: [&str; 12] =
@@ -88,6 +149,13 @@ fn syslog(line: &str) -> Option<&str> {
     let (_, rest) = rest.split_once(' ').filter(|(day, _)| day.parse::<u8>().is_ok())?;
     let (_, rest) = rest.split_once(' ').filter(|(clock, _)| clock.len() >= 8 && clock.contains(':'))?;
     let (_, rest) = rest.split_once(' ')?;
+    // Some have the level before the program: `host INFO program: `.
+    let rest = match rest.split_once(' ') {
+        Some((level, behind)) if level.len() <= 8 && level.bytes().all(|byte| byte.is_ascii_uppercase()) => {
+            behind
+        }
+        _ => rest,
+    };
     let (program, rest) = rest.split_once(':')?;
     let is_program = !program.is_empty() && !program.contains(char::is_whitespace);
     is_program.then(|| rest.strip_prefix(' ').unwrap_or(rest))
@@ -117,6 +185,13 @@ mod tests {
             "2024-11-22 17:00:00,123   at x",
             "Nov 22 17:00:00 host kernel: [   12.345678]   at x",
             "Nov  2 17:00:00 host app[123]:   at x",
+            "Tue Apr  1 17:46:36 2025 kern.info kernel: [   88.926144]   at x",
+            "[10-Feb-2023 16:36:43 Europe/Brussels]   at x",
+            "[        ]   at x",
+            "13883:S 07 Jan 2025 12:58:10.527 #   at x",
+            "[8761] 18 Apr 21:35:45 #   at x",
+            "2018-12-04 13:15:55.000 My.App[342:16833830] critical:   at x",
+            "[  +12 ms]   at x",
             "web_1  |   at x",
             "web-1 | 2024-11-22T17:00:00Z   at x",
             "[123]   at x",

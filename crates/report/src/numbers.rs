@@ -40,3 +40,21 @@ pub(crate) fn signal(number: u64, is_linux: bool) -> Option<&'static str> {
         _ => return None,
     })
 }
+
+/// The signal that words stand for, as C libraries and runtimes have them: `Segmentation fault`, `Bus error: 10`.
+pub(crate) fn signal_in_words(words: &str) -> Option<&'static str> {
+    const WORDS: [(&str, &str); 9] = [
+        ("segmentation fault", "SIGSEGV"),
+        ("segmentation violation", "SIGSEGV"),
+        ("bus error", "SIGBUS"),
+        ("illegal instruction", "SIGILL"),
+        ("floating point exception", "SIGFPE"),
+        ("floating-point exception", "SIGFPE"),
+        ("aborted", "SIGABRT"),
+        ("abort", "SIGABRT"),
+        ("trace/breakpoint trap", "SIGTRAP"),
+    ];
+    let words = words.trim();
+    let begins = |known: &str| words.get(..known.len()).is_some_and(|head| head.eq_ignore_ascii_case(known));
+    WORDS.iter().find(|(known, _)| begins(known)).map(|(_, signal)| *signal)
+}

@@ -21,7 +21,13 @@ pub fn parse(input: &[u8], limits: &Limits) -> Result<Report, Error> {
         let message = format!("expected at most {} bytes, found {}", limits.max_bytes, input.len());
         return Err(Error::new(ErrorKind::TooLarge, message));
     }
-    let mut report = read(input, limits)?;
+    let mut report = match read(input, limits) {
+        // Mono writes its crash into the log of Apple's device, with rows of Apple's form.
+        Err(error) if error.kind() == ErrorKind::Unrecognized => {
+            runtimes::read(Source::DotNetException, input, text_start(input), limits)?.ok_or(error)?
+        }
+        read => read?,
+    };
     if report.source.is_apple() {
         thrown_script::part(&mut report, limits);
     }

@@ -3,7 +3,7 @@
 //! Sources: glibc `elf/dl-load.c`, `elf/dl-reloc.c`, `elf/dl-version.c`, ld.so(8), execve(2); musl `ldso/dynlink.c`.
 
 use super::draft::Draft;
-use super::facts::Facts;
+use super::facts::{Facts, field};
 use super::words::one_line;
 
 /// How the reader names what left the message.
@@ -187,7 +187,10 @@ pub(super) fn message(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     let text = one_line(&said.text);
     match REASONS.iter().find(|(part, ..)| text.contains(part)) {
         Some((part, title, what, causes, next)) => {
-            let name = subject(&text, part).map(|name| format!(": {name}")).unwrap_or_default();
+            // The reader made a mangled name readable.
+            let readable = field(&facts.report.fields, "symbol");
+            let name = readable.filter(|_| part.contains("symbol")).or_else(|| subject(&text, part));
+            let name = name.map(|name| format!(": {name}")).unwrap_or_default();
             draft.lead(format!("{title}{name}"), what);
             draft.causes(causes);
             draft.nexts(next);

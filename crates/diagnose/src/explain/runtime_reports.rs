@@ -67,8 +67,6 @@ struct Fault {
 
 impl Fault {
     fn of(exception: &Exception) -> Option<Self> {
-        /// No system maps anything below.
-        const NULL_PAGE: u64 = 0x1000;
         let address = exception.address?;
         let codes = exception.codes.as_deref().unwrap_or_default();
         let how = match codes.rsplit_once("caused by a ").map_or("", |(_, how)| how) {
@@ -227,7 +225,21 @@ pub(super) fn v8_fatal(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     }
     let message = exception.message.as_deref().unwrap_or_default();
     if !message.contains("heap out of memory") {
-        draft.lead(format!("V8 ended the program: {message}"), "The engine of JavaScript could not go on.");
+        let is_check = message.starts_with("Check failed: ") || message.starts_with("Debug check failed: ");
+        let what = if is_check {
+            "A check of V8's own failed, so that the engine of JavaScript could not go on."
+        } else {
+            "The engine of JavaScript could not go on."
+        };
+        draft.lead(format!("V8 ended the program: {message}"), what);
+        if is_check {
+            draft.causes(&[
+                "An addon in machine code that uses V8 or Node-API wrongly: a handle that is empty or of another thread, memory that is given to two buffers.",
+                "A value that is larger than V8 can have.",
+                "A fault of V8 or Node.js.",
+            ]);
+            draft.next("Look at the native stack: the functions right below V8_Fatal are those whose check failed, the first file that is not Node.js itself is an addon.");
+        }
         draft.evidence(message);
         return true;
     }
@@ -269,31 +281,61 @@ pub(super) fn thrown(facts: &Facts<'_>, draft: &mut Draft) -> bool {
         Source::JavaScriptError | Source::NodeReport => "JavaScript",
         Source::DotNetException => ".NET",
         Source::DartTrace => "Dart",
+        Source::RuntimeError => language(facts.report),
         _ => return false,
     };
     let Some(exception) = &facts.report.exception else { return false };
     let kind = exception.kind.as_deref().unwrap_or_default();
     let message = exception.message.as_deref().map(one_line).unwrap_or_default();
-    let title = match (kind.is_empty(), message.is_empty()) {
+    // Words that every such error has are no part of its title.
+    let is_plain =
+        facts.report.source == Source::RuntimeError && matches!(kind, "error" | "stop" | "exit" | "throw");
+    // An exit tells whose answer did not come; why stands behind it.
+    let why = exception.codes.as_deref().filter(|_| facts.report.source == Source::RuntimeError);
+    let title = match (kind.is_empty() || is_plain, message.is_empty()) {
         (_, true) => kind.to_owned(),
-        (true, false) => message.clone(),
+        (true, false) => why.map_or_else(|| message.clone(), |why| format!("{}: {message}", one_line(why))),
         (false, false) => format!("{kind}: {message}"),
     };
     if let Some(inner) = carried(facts.report) {
-        let told = meaning(inner.split(": ").next().unwrap_or(inner));
-        draft.lead(inner, told.unwrap_or("An exception was raised in .NET, and nothing caught it."));
+        let told = meaning(inner.split(": ").next().unwrap_or(inner)).map(str::to_owned);
+        draft.lead(
+            inner,
+            told.unwrap_or_else(|| format!("An exception was raised in {what}, and nothing caught it.")),
+        );
         draft.say(format!("{kind} only handed it on."));
         draft.evidence(title);
         return true;
     }
     let told = match (exception.signal.as_deref(), meaning(kind)) {
-        (Some(signal), _) => format!(
-            "The interpreter got {signal}: the fault is in machine code, the stack shows what called it."
-        ),
+        (Some(signal), _) => {
+            let meaning =
+                signal_by_name(signal).map(|known| format!(" ({})", known.meaning)).unwrap_or_default();
+            format!(
+                "The interpreter got {signal}{meaning}: the fault is in machine code, the stack shows what called it."
+            )
+        }
         (None, Some(meaning)) => meaning.to_owned(),
+        (None, _) if kind.ends_with(" crashed") => {
+            "The interpreter itself crashed: the fault is in machine code, the stack shows what called it."
+                .to_owned()
+        }
+        (None, None) if kind.is_empty() || is_plain || kind == "Unhandled exception" => {
+            format!("An exception was raised in {what}, and nothing caught it.")
+        }
         (None, None) => format!("{kind} was raised in {what}, and nothing caught it."),
     };
     draft.lead(title, told);
+    // What a runtime found of the process that was called.
+    if facts.report.source == Source::RuntimeError
+        && let Some(codes) = &exception.codes
+    {
+        draft.say(format!("The process that was called ended: {}.", one_line(codes).trim_end_matches('.')));
+    }
+    if is_never_retrieved(facts.report) {
+        draft.say("It was raised in a task of asyncio whose result nobody asked for: the program went on without it.");
+        draft.next("Await the task, or give it a callback that looks at its exception.");
+    }
     for stack in facts.report.process.backtraces.iter().skip(1).take(6) {
         let place = innermost_own(facts.report, &stack.frames);
         let place = place.map(|frame| format!(", in {}", describe(facts.report, frame))).unwrap_or_default();
@@ -311,13 +353,43 @@ pub(super) fn thrown(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     true
 }
 
-/// The innermost exception of .NET where the outermost only hands it on: the reader marks its stack.
+/// The innermost exception of .NET where the outermost only hands it on: the reader marks its stack. Of Python, the only exception
+/// of a group.
 fn carried(report: &Report) -> Option<&str> {
-    let is_first = report.process.backtraces.first().is_none_or(|stack| stack.is_exception);
-    if report.source != Source::DotNetException || is_first {
-        return None;
+    let lines = &report.app_info.first()?.lines;
+    match report.source {
+        Source::DotNetException => {
+            let is_first = report.process.backtraces.first().is_none_or(|stack| stack.is_exception);
+            lines.last().filter(|_| !is_first).map(String::as_str)
+        }
+        Source::PythonTraceback => {
+            let is_of_one = lines.first().is_some_and(|line| line.ends_with(" (1 sub-exception)"));
+            lines.get(1).filter(|_| is_of_one).map(String::as_str)
+        }
+        _ => None,
     }
-    report.app_info.first()?.lines.last().map(String::as_str)
+}
+
+/// Whether asyncio logged an exception when the task was thrown away.
+fn is_never_retrieved(report: &Report) -> bool {
+    report.source == Source::PythonTraceback
+        && report.sections.iter().any(|section| section.text.contains(" exception was never retrieved"))
+}
+
+/// The language of a report's runtime, by its frames.
+fn language(report: &Report) -> &'static str {
+    let stacks = report.process.backtraces.iter().map(|stack| &stack.frames);
+    let frames = stacks.chain(report.process.threads.iter().map(|thread| &thread.frames)).flatten();
+    match frames.filter_map(|frame| frame.language).next() {
+        Some(Language::Php) => "PHP",
+        Some(Language::Ruby) => "Ruby",
+        Some(Language::Beam) => "Erlang's virtual machine",
+        Some(Language::OCaml) => "OCaml",
+        Some(Language::Haskell) => "Haskell",
+        Some(Language::Lua) => "Lua",
+        Some(Language::Julia) => "Julia",
+        _ => "the program",
+    }
 }
 
 /// What a well-known exception says.
@@ -397,16 +469,29 @@ pub(super) fn stopped(facts: &Facts<'_>, draft: &mut Draft) -> bool {
             };
             let meaning =
                 signal_by_name(signal).map(|known| format!(": {}", known.meaning)).unwrap_or_default();
-            draft.lead(
-                format!("The program got {signal}"),
-                format!("The debugger stopped it by {signal}{meaning}."),
-            );
+            let null = exception.address.filter(|address| address.get() < NULL_PAGE && signal == "SIGSEGV");
+            match null {
+                Some(address) => {
+                    draft.lead(
+                        format!("Null pointer access at {address} ({signal})"),
+                        format!("The program got {signal}: it used memory at {address}, next to null."),
+                    );
+                    draft.cause("A pointer that was never set, was cleared, or is the unchecked result of a call that failed.");
+                }
+                None => draft.lead(
+                    format!("The program got {signal}"),
+                    format!("It was stopped by {signal}{meaning}."),
+                ),
+            }
             draft.evidence(exception.codes.as_deref().unwrap_or_default());
             true
         }
         _ => false,
     }
 }
+
+/// No system maps anything below.
+const NULL_PAGE: u64 = 0x1000;
 
 /// What the program had printed of its end before the debugger stopped it.
 fn said(facts: &Facts<'_>, draft: &mut Draft) -> bool {
@@ -443,6 +528,17 @@ pub(super) fn anything(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     }
     let process = &facts.report.process;
     let stacks = process.threads.len() + process.backtraces.len();
+    // systemd's journal: the signal stands in `coredumpctl info`, which people often leave out.
+    let has_dumped = facts.report.source == Source::DebuggerBacktrace
+        && facts.report.sections.iter().any(|section| section.text.contains(" dumped core."));
+    if has_dumped {
+        draft.lead(
+            "The program crashed and dumped core; no signal is named",
+            "systemd wrote down its stacks.",
+        );
+        draft.next("`coredumpctl info PID` names the signal.");
+        return true;
+    }
     draft.lead(
         "Stacks without an error",
         match stacks {

@@ -8,6 +8,7 @@ use super::draft::Draft;
 use super::esr::{Access, decode_esr, decode_page_fault};
 use super::facts::{Facts, field};
 use super::kill::capitalized;
+use super::tables::exceptions::signal_by_name;
 use crate::names::{describe, image_name};
 use backtrail_core::{Avma, Family, FrameAddress};
 use backtrail_model::{Frame, Report, Source};
@@ -88,6 +89,14 @@ pub(super) fn explain(facts: &Facts<'_>, draft: &mut Draft) -> bool {
                 "Code that changes return addresses, and was not made for shadow stacks.",
             ]);
         }
+        "audited end" => {
+            audited(facts, draft);
+            return true;
+        }
+        "seccomp" => {
+            seccomp(facts, draft);
+            return true;
+        }
         _ => other_fault(facts, draft, kind, &place),
     }
     place.tell(facts, draft);
@@ -144,6 +153,38 @@ impl FaultingCode<'_> {
     }
 }
 
+/// Audit's record of a program that a signal ended: it has the signal, and no place.
+fn audited(facts: &Facts<'_>, draft: &mut Draft) {
+    let signal = facts.signal();
+    let known = signal_by_name(signal);
+    let title = known.map_or("", |known| known.title);
+    let title = if title.is_empty() { "A signal ended the program" } else { title };
+    let meaning = known.map(|known| format!(": {}", known.meaning)).unwrap_or_default();
+    draft.lead(format!("{title} ({signal})"), format!("The process ended by {signal}{meaning}."));
+    draft.say("Audit's record has the signal and the program's file, and neither a place nor a stack.");
+    draft.evidence(facts.exception().message.as_deref().unwrap_or_default());
+    draft.next("Look for the kernel's own line of the same second (`segfault at …`, `traps: …`), which has the place.");
+    draft.next("Get the stack: `coredumpctl info PID` where systemd keeps cores, or run it under `backtrail watch -- PROGRAM`.");
+}
+
+/// The kernel ended a program, since it called what its filter forbids.
+fn seccomp(facts: &Facts<'_>, draft: &mut Draft) {
+    let number = field(&facts.report.fields, "system call");
+    let which = number.map(|number| format!(" {number}")).unwrap_or_default();
+    draft.lead(
+        format!("System call{which} that the program's filter forbids (seccomp)"),
+        "The kernel ended the process, since it made a system call that its filter (seccomp) does not allow.",
+    );
+    draft.evidence(facts.exception().message.as_deref().unwrap_or_default());
+    draft.causes(&[
+        "A newer C library or kernel makes a call that the filter of the sandbox or the container does not know yet.",
+        "Code inside of a sandbox that does what it must not.",
+    ]);
+    draft.next(
+        "`ausyscall NUMBER` names the call; compare it with the profile of the container or the sandbox.",
+    );
+}
+
 /// Where in its file an instruction is.
 fn offset(report: &Report, frame: &Frame) -> String {
     if let Some(offset) = frame.file_offset {
@@ -168,7 +209,12 @@ fn segfault(facts: &Facts<'_>, draft: &mut Draft, place: &FaultingCode<'_>) {
     let code = error.and(exception.raw_codes.first().copied());
     code.iter().for_each(|code| cite_page_fault(*code, draft));
     let fault = code.map(decode_page_fault);
-    let access = fault.as_ref().and_then(|fault| fault.access);
+    let in_words = match exception.subtype.as_deref() {
+        Some("read") => Some(Access::Read),
+        Some("write") => Some(Access::Write),
+        _ => None,
+    };
+    let access = fault.as_ref().and_then(|fault| fault.access).or(in_words);
     let verb = verb(access);
     let (is_protection, is_fetch) =
         (fault.is_some_and(|fault| fault.permission), access == Some(Access::Execute));

@@ -4,6 +4,7 @@
 //! up on top without being at fault (`skip`: abort, throw, reference counting, locks, allocators, crash reporters).
 
 mod android;
+mod languages;
 pub(crate) mod owner;
 pub(crate) mod paths;
 mod runtimes;
@@ -158,7 +159,10 @@ pub(crate) fn suspect_on<'r>(report: &'r Report, stack: &str, frames: &'r [Frame
 
 /// How many frames are a signal handler's: the crash reporter at work.
 pub(crate) fn handlers_frames(frames: &[Frame]) -> usize {
-    frames.iter().take(MAX_FRAMES).rposition(|frame| is_any_of(frame, &["_sigtramp"])).map_or(0, |at| at + 1)
+    /// What systems put on the stack where they call a signal's handler: Apple's, the C library's on Linux, as gdb calls it.
+    const HANDLERS: [&str; 4] =
+        ["_sigtramp", "__restore_rt", "__kernel_rt_sigreturn", "<signal handler called>"];
+    frames.iter().take(MAX_FRAMES).rposition(|frame| is_any_of(frame, &HANDLERS)).map_or(0, |at| at + 1)
 }
 
 /// Where nobody caught an exception, what the runtime then calls lies further in than the throw: the handler of a crash reporter.

@@ -1,6 +1,7 @@
 //! Whose code a frame is in reports of runtimes, sanitizers, debuggers and Linux's kernel: by the file of its source, the
 //! file of its image, and its name.
 
+use super::languages::{beam, dart, dot_net, go, is_rusts, java, ocaml, told};
 use super::owner::Ownership;
 use crate::names::{base_name, image_name, image_of};
 use backtrail_model::{Frame, Language, OwnerKind, Report, Source};
@@ -21,7 +22,33 @@ const fn library(part: &'static str, what: &'static str) -> PlaceRule {
 }
 
 /// Parts of the paths of source files. The first that fits decides.
-static SOURCES: [PlaceRule; 40] = [
+static SOURCES: [PlaceRule; 66] = [
+    library("/gems/", "a gem that was installed"),
+    system("/lib/ruby/", "Ruby's library"),
+    system("<internal:", "Ruby's library"),
+    library("/vendor/laravel/", "a package of Composer"),
+    library("/vendor/symfony/", "a package of Composer"),
+    library("/wp-includes/", "WordPress itself"),
+    library("/wp-content/plugins/", "a plugin of WordPress"),
+    library("/.julia/packages/", "a package that was installed"),
+    library("/.julia/dev/", "a package"),
+    system("/julialang/", "Julia's runtime"),
+    system("/share/julia/", "Julia's library"),
+    system("/buildbot/", "Julia's runtime"),
+    system("libraries/base/", "Haskell's library"),
+    system("libraries/ghc-internal/", "Haskell's library"),
+    system("libraries/ghc-prim/", "Haskell's library"),
+    system("package:flutter/", "Flutter's framework"),
+    system("dart:", "Dart's library"),
+    system("org-dartlang-", "Dart's library"),
+    system("/ocaml/stdlib/", "OCaml's library"),
+    system("stdlib.ml", "OCaml's library"),
+    system("src/core/lwt.ml", "the library Lwt"),
+    system("vg_replace_malloc.c", "Valgrind itself"),
+    system("vg_replace_strmem.c", "Valgrind itself"),
+    library("/.opam/", "a package that was installed"),
+    library("/.stack/", "a package that was installed"),
+    library("/.pub-cache/", "a package that was installed"),
     library("/site-packages/", "a package that was installed"),
     library("/dist-packages/", "a package that was installed"),
     library("/node_modules/", "a package that was installed"),
@@ -101,7 +128,24 @@ const LIBC_SOURCES: [&str; 16] = [
 ];
 
 /// Beginnings of functions that are sanitizers', fuzzers' and the C library's own, whatever image they are linked into.
-const SYSTEM_FUNCTIONS: [&str; 61] = [
+const SYSTEM_FUNCTIONS: [&str; 77] = [
+    "rust_panic",
+    // What runtimes and servers print their own stack by, and what the kernel came back to.
+    "rb_vm_bugreport",
+    "rb_bug",
+    "rb_print_backtrace",
+    "sigsegv",
+    "logStackTrace",
+    "printCrashReport",
+    "__restore_rt",
+    "__kernel_rt_sigreturn",
+    "mono_handle_native_crash",
+    "mono_sigsegv",
+    "mono_dump_native_crash",
+    "my_print_stacktrace",
+    "handle_fatal_signal",
+    "print_stacktrace",
+    "signal_handler",
     "__asan_",
     "__hwasan_",
     "__tsan_",
@@ -277,15 +321,6 @@ const KERNEL_SKIPPED: [&str; 62] = [
     "refcount_warn_saturate",
 ];
 
-/// What a path or a name says. What is taken for the program's own may be a library that was built with it.
-fn told(owner: OwnerKind, why: impl Into<String>) -> Ownership {
-    match owner {
-        OwnerKind::Unknown => Ownership::unknown(why),
-        OwnerKind::App => Ownership::likely(owner, "path or name", why),
-        OwnerKind::Sdk | OwnerKind::System => Ownership::strong(owner, "path or name", why),
-    }
-}
-
 /// Tells whose the code of a frame is.
 pub(super) fn owner_of(report: &Report, frame: &Frame) -> Ownership {
     let name = frame.names().next().unwrap_or_default();
@@ -295,6 +330,10 @@ pub(super) fn owner_of(report: &Report, frame: &Frame) -> Ownership {
     }
     let file = frame.functions.first().and_then(|function| function.file.as_deref());
     let file = file.or(frame.reported.as_ref().and_then(|symbol| symbol.file.as_deref())).unwrap_or_default();
+    // Its own functions are Rust's wherever their sources lie.
+    if report.source == Source::RustPanic && is_rusts(name) {
+        return told(OwnerKind::System, format!("{name} is of Rust's library"));
+    }
     if let Some(rule) = SOURCES.iter().find(|rule| holds(file, rule.part)) {
         return told(rule.owner, format!("{file}: {}", rule.what));
     }
@@ -305,6 +344,16 @@ pub(super) fn owner_of(report: &Report, frame: &Frame) -> Ownership {
         }
         Some(Language::DotNet) => return dot_net(name),
         Some(Language::Java) => return java(name),
+        Some(Language::Beam) => return beam(frame, name, file),
+        Some(Language::OCaml) => return ocaml(name, file),
+        Some(Language::Php | Language::Lua) if file.is_empty() => {
+            return told(OwnerKind::System, format!("{name} is a function of the language itself"));
+        }
+        // Files of the library are told from where Julia was built.
+        Some(Language::Julia) if file.starts_with("./") && file.ends_with(".jl") => {
+            return told(OwnerKind::System, format!("{file} is a file of Julia's library"));
+        }
+        Some(Language::Dart) => return dart(report, file),
         Some(_) => {
             return told(
                 OwnerKind::App,
@@ -357,6 +406,9 @@ fn native(report: &Report, frame: &Frame, file: &str) -> Ownership {
     if is_vm {
         return told(OwnerKind::System, format!("{image} is the Java virtual machine"));
     }
+    if WINDOWS_LIBRARIES.contains(&image.to_ascii_lowercase().as_str()) || image.starts_with("libsystem_") {
+        return told(OwnerKind::System, format!("{image} is a library of the system"));
+    }
     if is_of_c(image) {
         return told(OwnerKind::System, format!("{image} is a library of the system"));
     }
@@ -375,7 +427,11 @@ fn native(report: &Report, frame: &Frame, file: &str) -> Ownership {
 
 /// Whether a file is of the C library, of C++'s or of the sanitizers.
 fn is_of_c(image: &str) -> bool {
-    const NAMES: [&str; 12] = [
+    const NAMES: [&str; 16] = [
+        "vgpreload_",
+        "libruby.so",
+        "libmonosgen",
+        "libmono-",
         "libc.so",
         "libc-2",
         "libpthread",
@@ -425,89 +481,6 @@ fn windows(report: &Report, path: &str, image: &str) -> Ownership {
         return told(OwnerKind::Unknown, "the event names no module");
     }
     told(OwnerKind::Sdk, format!("{image} is neither the program nor a library of Windows"))
-}
-
-/// Packages of Go's library have no dot in the first part of their path; programs are `main`, modules have a host's name.
-fn go(name: &str, file: &str) -> Ownership {
-    let package = name.rsplit_once('/').map_or_else(
-        || name.split('.').next().unwrap_or(name).to_owned(),
-        |(before, last)| format!("{before}/{}", last.split('.').next().unwrap_or(last)),
-    );
-    let first = package.split('/').next().unwrap_or(&package);
-    if is_go_package(first) && !file.contains("/pkg/mod/") {
-        return told(OwnerKind::System, format!("{package} is a package of Go's library"));
-    }
-    told(OwnerKind::App, format!("{package} is neither Go's library nor a downloaded module"))
-}
-
-/// The top directories of Go's library.
-fn is_go_package(name: &str) -> bool {
-    const PACKAGES: [&str; 46] = [
-        "archive",
-        "bufio",
-        "builtin",
-        "bytes",
-        "cmp",
-        "compress",
-        "container",
-        "context",
-        "crypto",
-        "database",
-        "debug",
-        "embed",
-        "encoding",
-        "errors",
-        "expvar",
-        "flag",
-        "fmt",
-        "go",
-        "hash",
-        "html",
-        "image",
-        "index",
-        "internal",
-        "io",
-        "iter",
-        "log",
-        "maps",
-        "math",
-        "mime",
-        "net",
-        "os",
-        "panic",
-        "path",
-        "plugin",
-        "reflect",
-        "regexp",
-        "runtime",
-        "slices",
-        "sort",
-        "strconv",
-        "strings",
-        "sync",
-        "syscall",
-        "testing",
-        "text",
-        "time",
-    ];
-    PACKAGES.contains(&name) || matches!(name, "unicode" | "unique" | "unsafe" | "weak")
-}
-
-fn dot_net(name: &str) -> Ownership {
-    let is_system =
-        name.starts_with("System.") || name.starts_with("Microsoft.") || name.starts_with("Interop.");
-    match is_system {
-        true => told(OwnerKind::System, format!("{name} is of .NET's libraries")),
-        false => told(OwnerKind::App, format!("{name} is not of .NET's libraries")),
-    }
-}
-
-fn java(name: &str) -> Ownership {
-    const JDK: [&str; 6] = ["java.", "javax.", "jdk.", "sun.", "com.sun.", "oracle."];
-    match JDK.iter().find(|begin| name.starts_with(*begin)) {
-        Some(begin) => told(OwnerKind::System, format!("classes of {begin}* are Java's library")),
-        None => told(OwnerKind::App, format!("{name} is not of Java's library")),
-    }
 }
 
 /// All of it is the kernel; what only reports the fault, or runs because of it, is passed over.

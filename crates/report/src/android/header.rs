@@ -37,15 +37,19 @@ impl<'l> ThreadLine<'l> {
 
 /// `signal 11 (SIGSEGV), code 1 (SEGV_MAPERR), fault addr 0x0`.
 pub(super) fn signal(line: &str) -> Option<Exception> {
-    let rest = line.trim().strip_prefix("signal ")?;
+    // Unity hands a signal to Java as an error; Tencent's reporter puts colons behind the words.
+    let line = line.trim().trim_start_matches("Caused by: ").trim_start_matches("java.lang.Error: ");
+    let rest = line.strip_prefix("signal ").or_else(|| line.strip_prefix("signal: "))?;
     let (number, rest) = rest.split_once(" (")?;
     number.parse::<i64>().ok()?;
     let (name, rest) = rest.split_once(')')?;
     let codes = rest.trim_start_matches(',').trim();
-    let address = codes.split_once("fault addr ").and_then(|(_, address)| {
-        let word = address.split_whitespace().next()?;
-        u64::from_str_radix(word.strip_prefix("0x").unwrap_or(word), 16).ok()
-    });
+    let address = codes.split_once("fault addr ").or_else(|| codes.split_once("fault addr: ")).and_then(
+        |(_, address)| {
+            let word = address.split_whitespace().next()?;
+            u64::from_str_radix(word.strip_prefix("0x").unwrap_or(word), 16).ok()
+        },
+    );
     Some(exception(number, name, codes, address))
 }
 

@@ -41,6 +41,14 @@ impl<'l> NativeRow<'l> {
     fn tail(tail: &'l str) -> Self {
         let mut row = Self::default();
         let mut tail = tail;
+        // Tencent's reporter: `[arm64-v8a::0123…]`.
+        if let Some((before, id)) = tail.strip_suffix(']').and_then(|tail| tail.rsplit_once(" ["))
+            && let Some((_, id)) =
+                id.split_once("::").filter(|(_, id)| id.bytes().all(|byte| byte.is_ascii_hexdigit()))
+        {
+            row.build_id = Some(id);
+            tail = before.trim_end();
+        }
         if let Some((before, id, rest)) = group(tail, "(BuildId: ") {
             (row.build_id, row.rest) = (Some(id), rest);
             tail = before;

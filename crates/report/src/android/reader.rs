@@ -285,6 +285,17 @@ impl<'l> Reader<'l> {
             process.name.get_or_insert_with(|| name.to_owned());
         }
         self.after_rule = false;
+        // Unity's crash has the signal before this line: the thread that it opened is this one.
+        if let [only] = process.threads.as_mut_slice()
+            && only.id.is_none()
+            && only.name.is_none()
+            && only.frames.is_empty()
+            && only.registers.is_empty()
+        {
+            (only.id, only.name) = (line.tid, line.name.map(str::to_owned));
+            (self.last_thread, self.block) = (Some(0), Block::Thread(0));
+            return;
+        }
         if line.tid.is_none() && line.name.is_none() || process.threads.len() >= self.limits.max_threads {
             return;
         }
@@ -420,7 +431,7 @@ impl<'l> Reader<'l> {
         true
     }
 
-    fn has_no_frames(&self, thread: usize) -> bool {
+    pub(super) fn has_no_frames(&self, thread: usize) -> bool {
         self.report.process.threads.get(thread).is_none_or(|thread| thread.frames.is_empty())
     }
 

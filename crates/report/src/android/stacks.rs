@@ -84,7 +84,19 @@ impl Reader<'_> {
                 true
             }
             Block::Header => self.open_backtrace(String::new()),
-            Block::Section(section) => self.open_titled(section),
+            Block::Section(section) => {
+                // Some reporters' lines between the registers and the stack are nobody's title.
+                let only =
+                    self.report.process.threads.len() == 1 && self.report.process.backtraces.is_empty();
+                let is_untitled =
+                    self.report.sections.get(section).is_some_and(|section| section.title.is_empty());
+                let is_bare = only && is_untitled && self.found.tombstone && self.has_no_frames(0);
+                if is_native && index == Some(0) && is_bare && self.head.is_none() {
+                    self.block = Block::Thread(0);
+                    return true;
+                }
+                self.open_titled(section)
+            }
         }
     }
 
@@ -238,6 +250,7 @@ fn read_registers(line: &str) -> Option<Vec<Register>> {
     let mut registers = Vec::new();
     while let Some(name) = words.next() {
         let value = words.next()?;
+        let (name, value) = (name.trim_end_matches(':'), value.strip_prefix("0x").unwrap_or(value));
         let is_name = name.len() <= 8
             && name.starts_with(|c: char| c.is_ascii_alphabetic())
             && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');

@@ -1,6 +1,6 @@
 //! Text as it comes out of mails, issues and web pages: quoted, fenced, escaped.
 //!
-//! Lines are kept, so that they have the numbers of the input. Indentation and tabs are the reader's to judge.
+//! Lines are kept, so that they have the numbers of the input, but where a log had joined several. Indentation and tabs are the reader's to judge.
 
 use crate::apple_text::Lines;
 
@@ -21,17 +21,25 @@ struct Marks {
     blanks: bool,
     /// A terminal's escape sequences for colours.
     coloured: bool,
+    /// A backquote that opens a text of several lines.
+    opened: bool,
+    /// Lines that a log joined to one by `#012`.
+    joined: bool,
 }
 
 /// The text without the marks of pasting; `None` where there are none.
 pub(super) fn cleaned(text: &[u8]) -> Option<Vec<u8>> {
     let marks = Marks::of(text);
     let is_quoted = marks.quoted >= MIN_QUOTED;
-    if !is_quoted && !marks.fenced && !marks.escaped && !marks.blanks && !marks.coloured {
+    let is_plain = !is_quoted && !marks.fenced && !marks.escaped && !marks.blanks && !marks.coloured;
+    if is_plain && !marks.opened && !marks.joined {
         return None;
     }
     let plain = marks.coloured.then(|| without_colours(text));
     let text = plain.as_deref().unwrap_or(text);
+    let parted = marks.joined.then(|| parted(text));
+    let text = parted.as_deref().unwrap_or(text);
+    let mut is_open = false;
     let mut cleaned = Vec::with_capacity(text.len());
     let mut rest = text;
     while !rest.is_empty() {
@@ -43,7 +51,16 @@ pub(super) fn cleaned(text: &[u8]) -> Option<Vec<u8>> {
             cleaned.extend(line.iter().filter(|byte| matches!(byte, b'\r' | b'\n')));
             continue;
         }
-        if marks.escaped { unescape(line, &mut cleaned) } else { cleaned.extend_from_slice(line) }
+        let was_open = is_open;
+        let line = if marks.opened { without_backquotes(line, &mut is_open) } else { line };
+        if marks.escaped {
+            unescape(line, &mut cleaned);
+        } else {
+            cleaned.extend_from_slice(line);
+        }
+        if was_open && !is_open {
+            cleaned.push(b'\n');
+        }
     }
     if marks.blanks || marks.escaped {
         cleaned = with_plain_blanks(&cleaned);
@@ -59,7 +76,10 @@ impl Marks {
             let inner = line.bytes.trim_ascii_start();
             match inner.first() {
                 Some(b'>') => marks.quoted += 1,
-                Some(b'`' | b'~' | b'{') => marks.fenced |= is_fence(inner),
+                Some(b'`' | b'~' | b'{') => {
+                    marks.fenced |= is_fence(inner);
+                    marks.opened |= opens(inner);
+                }
                 _ => {}
             }
             if marks.quoted > 0
@@ -74,6 +94,7 @@ impl Marks {
         marks.escaped = !states_id && (has(text, b"&lt;") || has(text, b"&gt;") || has(text, b"&quot;"));
         marks.blanks = has(text, "\u{a0}".as_bytes());
         marks.coloured = has(text, COLOUR);
+        marks.joined = has(text, b"#012#");
         marks
     }
 }
@@ -98,6 +119,44 @@ fn without_colours(text: &[u8]) -> Vec<u8> {
                 parameters
             }
         };
+    }
+    plain.extend_from_slice(rest);
+    plain
+}
+
+/// Whether a line begins with the backquote of a text that goes on behind it.
+fn opens(line: &[u8]) -> bool {
+    let rest = line.strip_prefix(b"`").unwrap_or_default();
+    !rest.is_empty() && memchr::memchr(b'`', rest).is_none()
+}
+
+/// A line without the backquote that opens a text of several lines; without the one that closes it, and its break.
+fn without_backquotes<'l>(line: &'l [u8], is_open: &mut bool) -> &'l [u8] {
+    let start = line.trim_ascii_start();
+    if !*is_open && opens(start.trim_ascii_end()) {
+        *is_open = true;
+        return start.get(1..).unwrap_or_default();
+    }
+    let end = line.trim_ascii_end();
+    match end.strip_suffix(b"`") {
+        Some(inner) if *is_open && memchr::memchr(b'`', inner).is_none() => {
+            *is_open = false;
+            inner
+        }
+        _ => line,
+    }
+}
+
+/// The lines of messages that a log joined, since its own lines have to be one each (rsyslog's `#012`).
+fn parted(text: &[u8]) -> Vec<u8> {
+    const BREAK: &[u8] = b"#012";
+    let mut plain = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = memchr::memmem::find(rest, BREAK) {
+        let (before, behind) = rest.split_at_checked(at).unwrap_or((rest, &[]));
+        plain.extend_from_slice(before);
+        plain.push(b'\n');
+        rest = behind.get(BREAK.len()..).unwrap_or_default();
     }
     plain.extend_from_slice(rest);
     plain

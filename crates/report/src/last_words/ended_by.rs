@@ -66,7 +66,10 @@ pub(super) fn read<'t>(line: &Logged<'t>) -> Option<Ended<'t>> {
 
 /// The program of a command line.
 fn program_of(command: &str) -> &str {
-    command.split_whitespace().next().unwrap_or_default().trim_matches(['\'', '"'])
+    // A blank behind a backslash is one of the name.
+    let is_end = |(at, _): &(usize, char)| !command.get(..*at).is_some_and(|before| before.ends_with('\\'));
+    let end = command.char_indices().filter(|(_, c)| c.is_whitespace()).find(is_end).map(|(at, _)| at);
+    command.get(..end.unwrap_or(command.len())).unwrap_or(command).trim_matches(['\'', '"'])
 }
 
 fn word(text: &str) -> Option<(&'static str, &str)> {

@@ -8,6 +8,22 @@ use super::logged::Logged;
 /// Whose words they are, as the model names the image that left them.
 pub(super) const LOADER: &str = "ld.so";
 
+/// The field that has the readable name of a symbol which the message names as linkers do.
+pub(super) const SYMBOL: &str = "symbol";
+
+/// The readable name of the mangled one that a message says is missing.
+pub(super) fn readable_symbol(text: &str) -> Option<String> {
+    let mangled =
+        text.split(|c: char| c.is_whitespace() || matches!(c, ',' | ':' | '\'' | '`')).find(|word| {
+            word.starts_with("_Z")
+                || word.starts_with("__Z")
+                || word.starts_with("_R")
+                || word.starts_with("$s")
+        })?;
+    let readable = backtrail_demangle::demangle(mangled, &backtrail_demangle::Options::default());
+    (readable != mangled).then(|| readable.into_owned())
+}
+
 /// A message of a loader.
 #[derive(PartialEq, Eq, Debug)]
 pub(super) struct Message<'t> {

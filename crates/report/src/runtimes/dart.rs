@@ -1,14 +1,14 @@
-//! Stacks of Dart as ahead-of-time compiled programs print them, Flutter's above all: addresses instead of names, where the names
-//! were split off or obfuscated (`--split-debug-info`, `--obfuscate`).
+//! Stacks of Dart, Flutter's above all: with names and places, or as ahead-of-time compiled programs print them whose names were
+//! split off or obfuscated (`--split-debug-info`, `--obfuscate`): addresses.
 //!
 //! Source: the Dart SDK's `runtime/vm/object.cc` (`PrintNonSymbolicStackTrace…`): `virt` is the address in the file of symbols,
 //! that of the call, not that behind it.
 
-use super::log::{Log, Reader, drive};
+use super::log::{Log, Reader, SourcePlace, drive, named};
 use crate::Limits;
 use crate::apple_text::Line;
 use backtrail_core::{Arch, Avma, FrameAddress, ImageId, Svma};
-use backtrail_model::{Exception, Frame, Image, Report, Source};
+use backtrail_model::{Exception, Frame, Image, Language, Report, Source};
 
 /// How the runtime calls the code of a program.
 const PROGRAM: &str = "app.so";
@@ -52,16 +52,67 @@ impl<'t> Row<'t> {
     }
 }
 
+/// A row with names: `#1      Shop.total.<anonymous closure> (package:shop/cart.dart:12:5)`. Some tools break it before the place.
+struct NamedRow<'t> {
+    index: u32,
+    name: &'t str,
+    place: Option<SourcePlace<'t>>,
+}
+
+impl<'t> NamedRow<'t> {
+    fn read(line: &'t str) -> Option<Self> {
+        let (number, rest) = line.trim().strip_prefix('#')?.split_once(' ')?;
+        let index = number.parse().ok()?;
+        let rest = rest.trim();
+        let (name, place) = match rest.strip_suffix(')').and_then(|rest| rest.rsplit_once(" (")) {
+            Some((name, inside)) => (name, Some(dart_place(inside)?)),
+            None => (rest, None),
+        };
+        Some(Self { index, name: name.trim(), place })
+    }
+}
+
+/// `package:shop/cart.dart:12:5`, `dart:async/zone.dart:1354:13`, `file:///home/u/bin/main.dart:3:1`; the line may be missing.
+fn dart_place(text: &str) -> Option<SourcePlace<'_>> {
+    const SCHEMES: [&str; 4] = ["package:", "dart:", "file:///", "org-dartlang-"];
+    SCHEMES.iter().any(|scheme| text.starts_with(scheme)).then_some(())?;
+    if text.contains(' ') {
+        return None;
+    }
+    let found = super::log::place(text).filter(|found| found.file.len() > "package:".len());
+    Some(found.unwrap_or(SourcePlace { file: text, line: 0, column: None }))
+}
+
+/// Whether a line is such a row, with its place.
+fn is_named(line: &str) -> bool {
+    line.starts_with('#') && NamedRow::read(line).is_some_and(|row| row.place.is_some())
+}
+
 /// Whether a line tells that the text is of this kind.
 pub(super) fn is_sure(line: &str) -> bool {
+    is_named(line) || is_thrown(line) || is_bare(line)
+}
+
+/// `[ERROR:flutter/lib/ui/ui_dart_state.cc(198)] Unhandled Exception: …`, as Flutter's engine logs it.
+fn is_thrown(line: &str) -> bool {
+    line.starts_with('[') && line.contains("dart_") && line.contains(")] Unhandled Exception: ")
+}
+
+fn is_bare(line: &str) -> bool {
     Row::read(line).is_some_and(|row| row.symbol.is_some_and(|(name, _)| name.starts_with("_kDart")))
 }
 
 /// Reads such a text; `None` where it has no row.
 pub(super) fn read(input: &[u8], start: usize, limits: &Limits) -> Option<Report> {
-    let mut reader = Dart { log: Log::new(Source::DartTrace, limits), id: None, base: None, message: None };
+    let mut reader = Dart {
+        log: Log::new(Source::DartTrace, limits),
+        id: None,
+        base: None,
+        message: None,
+        is_next: false,
+    };
     drive(&mut reader, input, start);
-    let Dart { log, id, base, message } = reader;
+    let Dart { log, id, base, message, .. } = reader;
     let mut report = log.finish();
     let has_rows = report.process.backtraces.iter().any(|stack| !stack.frames.is_empty());
     if !has_rows {
@@ -73,6 +124,11 @@ pub(super) fn read(input: &[u8], start: usize, limits: &Limits) -> Option<Report
             message: Some(message),
             ..Exception::default()
         });
+    }
+    // Rows with names need no file.
+    let has_addresses = base.is_some() || report.process.frames_mut().any(|frame| frame.language.is_none());
+    if !has_addresses {
+        return Some(report);
     }
     let states_base = base.is_some();
     report.process.images.push(Image {
@@ -94,6 +150,9 @@ struct Dart<'l> {
     id: Option<ImageId>,
     base: Option<Avma>,
     message: Option<String>,
+    /// Whether the next line is what was thrown: the command line says `Unhandled exception:` before it, Flutter's box
+    /// `The following TypeError was thrown building Shop(dirty):`.
+    is_next: bool,
 }
 
 impl<'l> Reader<'l> for Dart<'l> {
@@ -103,6 +162,17 @@ impl<'l> Reader<'l> for Dart<'l> {
 
     fn line(&mut self, text: &str, line: &Line<'_>) -> bool {
         let text = text.trim();
+        let is_named =
+            |row: &NamedRow<'_>| row.place.is_some() || self.message.is_some() && Row::read(text).is_none();
+        if let Some(row) = NamedRow::read(text).filter(is_named) {
+            return self.named(&row, line);
+        }
+        if let Some(found) = dart_place(text).filter(|_| self.log.is_in_stack()) {
+            return self.set_place(found);
+        }
+        if text == "<asynchronous suspension>" {
+            return self.log.annotate(text);
+        }
         if let Some(row) = Row::read(text) {
             if !self.log.is_in_stack() && !self.log.begin_backtrace("Stack", true) {
                 return false;
@@ -126,10 +196,43 @@ impl<'l> Reader<'l> for Dart<'l> {
                 Some("ia32") => Some(Arch::X86),
                 _ => None,
             };
-        } else if self.message.is_none() && !self.log.is_in_stack() {
-            self.message = message(text).map(str::to_owned);
+        } else if std::mem::take(&mut self.is_next) && !text.is_empty() {
+            self.message.get_or_insert_with(|| text.to_owned());
+        } else if text == "Unhandled exception:"
+            || text.starts_with("The following ") && text.contains(" was thrown ") && text.ends_with(':')
+        {
+            self.is_next = true;
+        } else if let Some(thrown) = message(text) {
+            if self.message.is_none() && !self.log.is_in_stack() {
+                self.message = Some(thrown.to_owned());
+            } else if self.log.is_in_stack() {
+                // A further exception of the same log.
+                self.log.begin_backtrace(thrown, false);
+            }
         }
         false
+    }
+}
+
+impl Dart<'_> {
+    fn named(&mut self, row: &NamedRow<'_>, line: &Line<'_>) -> bool {
+        let starts_anew = row.index == 0 && self.log.frames().is_some_and(|frames| !frames.is_empty());
+        if !self.log.is_in_stack() && !self.log.begin_backtrace("Stack", true)
+            || starts_anew && !self.log.begin_backtrace("Stack", false)
+        {
+            return false;
+        }
+        let frame = named(row.index, row.name, row.place);
+        self.log.push(Frame { language: Some(Language::Dart), span: Some(line.span.clone()), ..frame })
+    }
+
+    /// The place of the row before, which a tool broke.
+    fn set_place(&mut self, found: SourcePlace<'_>) -> bool {
+        let last = self.log.frames().and_then(|frames| frames.last_mut()?.reported.as_mut());
+        let Some(symbol) = last.filter(|symbol| symbol.file.is_none()) else { return false };
+        symbol.file = Some(found.file.to_owned());
+        (symbol.line, symbol.column) = (Some(found.line).filter(|line| *line != 0), found.column);
+        true
     }
 }
 
@@ -179,5 +282,29 @@ mod tests {
         let report = parse(apples.as_bytes(), &Limits::default()).unwrap();
         assert_eq!(report.process.backtraces[0].frames[0].image, Some(0));
         assert!(parse(b"#00 abs what is this?\n", &Limits::default()).is_err());
+    }
+
+    #[test]
+    fn rows_with_names() {
+        let engine = "E/flutter ( 5090): [ERROR:flutter/lib/ui/ui_dart_state.cc(198)] Unhandled Exception: type 'Null' is not a subtype of type 'String'\n\
+            E/flutter ( 5090): #0      Shop.price (package:shop/shop.dart:40:7)\nE/flutter ( 5090): #1      Cart.total\npackage:shop/cart.dart:18\nE/flutter ( 5090): <asynchronous suspension>\nE/flutter ( 5090): #2      _rootRun (dart:async/zone.dart:1354:13)\n";
+        let command_line = "Unhandled exception:\ntype 'Null' is not a subtype of type 'String'\n#0      Shop.price (package:shop/shop.dart:40:7)\n#1      Cart.total (file:///a/cart.dart:18)\n<asynchronous suspension>\n#2      _rootRun (dart:async/zone.dart:1354:13)\n";
+        for text in [engine, command_line] {
+            let report = parse(text.as_bytes(), &Limits::default()).unwrap();
+            assert_eq!(
+                report.exception.as_ref().unwrap().message.as_deref(),
+                Some("type 'Null' is not a subtype of type 'String'")
+            );
+            let frames = &report.process.backtraces[0].frames;
+            let lines: Vec<_> = frames.iter().map(|frame| frame.reported.as_ref().unwrap().line).collect();
+            assert_eq!(lines, [Some(40), Some(18), Some(1354)], "{text}");
+            assert_eq!(frames[1].annotations, ["<asynchronous suspension>"]);
+            assert!(report.process.images.is_empty());
+        }
+        for text in
+            ["#1 fan (of dart:async)\n", "#12 (package:shop is broken)\n", "We saw Unhandled Exception: x\n"]
+        {
+            assert!(parse(text.as_bytes(), &Limits::default()).is_err(), "{text}");
+        }
     }
 }

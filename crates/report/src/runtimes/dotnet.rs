@@ -4,9 +4,11 @@
 //! `End of inner exception stack trace` those of the next further out.
 
 use super::log::{Log, Reader, SourcePlace, drive, named};
+use super::native_row::NativeRow;
 use crate::Limits;
 use crate::apple_text::Line;
-use backtrail_model::{AppInfo, Exception, Frame, Language, Report, Source};
+use backtrail_core::{Avma, FrameAddress};
+use backtrail_model::{AppInfo, Exception, Frame, Language, Report, Source, Thread};
 
 const HEADS: [&str; 3] = ["Unhandled exception. ", "Unhandled Exception: ", EVENT];
 
@@ -17,7 +19,96 @@ const EVENT: &str = "Exception Info: ";
 pub(super) fn read(input: &[u8], start: usize, limits: &Limits) -> Option<Report> {
     let mut reader = DotNet::new(Source::DotNetException, limits);
     drive(&mut reader, input, start);
-    reader.has_head().then(|| reader.finish())
+    if reader.has_head() { Some(reader.finish()) } else { native_crash(input, start, limits) }
+}
+
+/// What Mono prints where machine code got a signal: `Got a SIGSEGV while executing native code. …`.
+fn signal(line: &str) -> Option<&str> {
+    let (name, _) = line.strip_prefix("Got a ")?.split_once(" while executing native code")?;
+    name.starts_with("SIG").then_some(name)
+}
+
+/// Reads what Mono prints of such a crash: the stack of machine code, and that of methods which called it.
+fn native_crash(input: &[u8], start: usize, limits: &Limits) -> Option<Report> {
+    let mut reader = NativeCrash { log: Log::new(Source::DotNetException, limits) };
+    drive(&mut reader, input, start);
+    let mut report = reader.log.finish();
+    report.exception.as_ref()?;
+    report.process.backtraces.retain(|stack| !stack.frames.is_empty());
+    report.process.crashed_thread = (!report.process.threads.is_empty()).then_some(0);
+    Some(report)
+}
+
+struct NativeCrash<'l> {
+    log: Log<'l>,
+}
+
+impl<'l> Reader<'l> for NativeCrash<'l> {
+    fn log(&mut self) -> &mut Log<'l> {
+        &mut self.log
+    }
+
+    fn line(&mut self, text: &str, line: &Line<'_>) -> bool {
+        let text = text.trim();
+        if let Some(name) = signal(text) {
+            self.log.report.exception.get_or_insert_with(|| Exception {
+                kind: Some("Mono crashed".to_owned()),
+                signal: Some(name.to_owned()),
+                message: Some(format!("{name} in machine code")),
+                ..Exception::default()
+            });
+            return false;
+        }
+        match text {
+            "Stacktrace:" | "Managed Stacktrace:" => {
+                self.log.begin_backtrace("Managed stack", false);
+                return false;
+            }
+            "Native stacktrace:" => {
+                self.log.begin_thread(Thread { crashed: true, ..Thread::default() });
+                return false;
+            }
+            _ => {}
+        }
+        let frame = mono_row(text)
+            .or_else(|| colon_row(text))
+            .or_else(|| NativeRow::read(text).map(|row| row.frame(0)))
+            .or_else(|| apple_row(text));
+        let Some(frame) = frame.filter(|_| self.log.is_in_stack()) else { return false };
+        let index = self.log.next_index();
+        self.log.push(Frame { index, span: Some(line.span.clone()), ..frame })
+    }
+}
+
+/// A row of newer Monos: `at N.C:M <0x0008f>`, `at <unknown> <0xffffffff>`.
+fn colon_row(line: &str) -> Option<Frame> {
+    let (name, offset) = line.strip_prefix("at ")?.rsplit_once(" <0x")?;
+    let offset =
+        offset.strip_suffix('>').filter(|offset| offset.bytes().all(|byte| byte.is_ascii_hexdigit()))?;
+    let mut frame = frame_of(name, "", None);
+    if name == "<unknown>" {
+        frame.reported = None;
+    }
+    frame.annotations.push(format!("0x{offset}"));
+    Some(frame)
+}
+
+/// A row of Apple's `backtrace_symbols`: `0   libmonosgen-2.0.dylib  0x0000000103b1a4f0 mono_handle_native_crash + 240`.
+fn apple_row(line: &str) -> Option<Frame> {
+    let (number, rest) = super::log::word(line);
+    let (image, rest) = super::log::word(rest);
+    let (address, rest) = super::log::word(rest);
+    number.parse::<u32>().ok()?;
+    let address = super::log::hex(address)?;
+    let (name, offset) = rest.rsplit_once(" + ")?;
+    let mut frame = named(0, name, None);
+    match &mut frame.reported {
+        Some(symbol) if name != "<redacted>" => symbol.offset = offset.parse().ok(),
+        _ => frame.reported = None,
+    }
+    frame.address = Some(FrameAddress::Return(Avma::new(address)));
+    frame.image_name = Some(image.to_owned());
+    Some(frame)
 }
 
 /// The reader of an exception's heads and rows.
@@ -109,10 +200,11 @@ fn is_carrier(kind: &str) -> bool {
 /// Lines by which a text is told to be of this kind. An event of Windows is asked for before.
 pub(super) fn is_sure(line: &str) -> bool {
     let rest = HEADS.iter().find_map(|head| line.strip_prefix(head));
-    rest.is_some_and(|rest| {
-        let name = rest.split([':', ' ']).next().unwrap_or_default();
-        name.contains('.') || name.ends_with("Exception")
-    })
+    signal(line).is_some()
+        || rest.is_some_and(|rest| {
+            let name = rest.split([':', ' ']).next().unwrap_or_default();
+            name.contains('.') || name.ends_with("Exception")
+        })
 }
 
 impl<'l> Reader<'l> for DotNet<'l> {
@@ -301,5 +393,24 @@ mod tests {
         let frame = &report.process.backtraces[0].frames[0];
         let symbol = frame.reported.as_ref().unwrap();
         assert_eq!((symbol.name.as_str(), symbol.line), ("App.Program.Main", Some(9)));
+    }
+
+    #[test]
+    fn a_crash_of_machine_code_below_mono() {
+        let text = "=================================================================\n\tNative Crash Reporting\n=================================================================\nGot a SIGSEGV while executing native code. This usually indicates\na fatal error in the mono runtime or one of the native libraries \nused by your application.\n=================================================================\n\tNative stacktrace:\n=================================================================\n\t0x7fb9e3ca5f89 - /usr/lib/libmonosgen-2.0.so.1 : mono_handle_native_crash\n\t0x7fb9e3c5a5b1 - /opt/shop/libprice.so : price\n\n=================================================================\n\tManaged Stacktrace:\n=================================================================\n\t  at <unknown> <0xffffffff>\n\t  at Shop.Native:Price <0x00061>\n\t  at Shop.Cart:Total <0x0008f>\n";
+        let report = crate::parse(text.as_bytes(), &Limits::default()).unwrap();
+        assert_eq!(report.exception.as_ref().unwrap().signal.as_deref(), Some("SIGSEGV"));
+        let names = |frames: &[Frame]| {
+            frames.iter().map(|it| it.reported.as_ref().map(|it| it.name.clone())).collect::<Vec<_>>()
+        };
+        let text = |name: &str| Some(name.to_owned());
+        assert_eq!(
+            names(&report.crashed().unwrap().frames),
+            [text("mono_handle_native_crash"), text("price")]
+        );
+        assert_eq!(
+            names(&report.process.backtraces[0].frames),
+            [None, text("Shop.Native:Price"), text("Shop.Cart:Total")]
+        );
     }
 }

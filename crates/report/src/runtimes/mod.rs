@@ -9,17 +9,21 @@ mod casr;
 mod dart;
 mod debugger;
 mod dotnet;
+mod errors;
 mod go;
 mod hs_err;
 mod javascript;
 mod kernel;
 mod kernel_log;
 mod log;
+mod minidump_walk;
+mod native_row;
 mod node_report;
 mod python;
 mod rust_panic;
 mod sanitizer;
 mod v8_fatal;
+mod valgrind;
 mod windows_event;
 
 pub(crate) use abrt::is_abrt;
@@ -44,14 +48,23 @@ pub(crate) fn read(
     limits: &Limits,
 ) -> Result<Option<Report>, Error> {
     Ok(match kind {
-        Source::Sanitizer => sanitizer::read(input, start, limits),
+        Source::Sanitizer => {
+            sanitizer::read(input, start, limits).or_else(|| valgrind::read(input, start, limits))
+        }
         Source::DebuggerBacktrace if is_json(input, start) => Some(abrt::read(input, start, limits)?),
+        Source::DebuggerBacktrace if has_walk(input) => minidump_walk::read(input, start, limits),
         Source::DebuggerBacktrace => debugger::read(input, start, limits),
         Source::DartTrace => dart::read(input, start, limits),
         Source::GoTrace => go::read(input, start, limits),
         Source::RustPanic => rust_panic::read(input, start, limits),
         Source::JavaErrorLog => hs_err::read(input, start, limits),
-        Source::PythonTraceback => python::read(input, start, limits),
+        Source::PythonTraceback => {
+            let report = python::read(input, start, limits);
+            let is_stack = report.as_ref().is_some_and(has_frames);
+            // Ruby's tracebacks once began with the same words.
+            if is_stack { report } else { errors::read(input, start, limits).or(report) }
+        }
+        Source::RuntimeError => errors::read(input, start, limits),
         Source::JavaScriptError => {
             v8_fatal::read(input, start, limits).or_else(|| javascript::read(input, start, limits))
         }
@@ -63,6 +76,23 @@ pub(crate) fn read(
         Source::Casr => Some(casr::read(input, start, limits)?),
         _ => None,
     })
+}
+
+/// Whether a text says how frames were found.
+fn has_walk(input: &[u8]) -> bool {
+    let mut lines = Lines::new(input, 0..input.len(), 1).filter(|line| line.bytes.len() <= 256);
+    lines.any(|line| is_walk(line.text().trim()))
+}
+
+/// Whether a line is one of those by which `minidump_stackwalk` says how it found a frame.
+pub(crate) fn is_walk(line: &str) -> bool {
+    minidump_walk::is_sure(line)
+}
+
+fn has_frames(report: &Report) -> bool {
+    let process = &report.process;
+    let threads = process.threads.iter().map(|thread| &thread.frames);
+    threads.chain(process.backtraces.iter().map(|stack| &stack.frames)).any(|frames| !frames.is_empty())
 }
 
 fn is_json(input: &[u8], start: usize) -> bool {
@@ -87,11 +117,12 @@ pub(crate) fn telling(line: &str) -> Telling {
     }
     let sure = |is: bool, source| is.then_some(Telling::Sure(source));
     let likely = |is: bool, source| is.then_some(Telling::Likely(source));
-    sure(sanitizer::Header::read(line).is_some(), Source::Sanitizer)
+    sure(sanitizer::Header::read(line).is_some() || valgrind::is_head(line), Source::Sanitizer)
         .or_else(|| sure(sanitizer::runtime_error(line).is_some(), Source::Sanitizer))
         .or_else(|| sure(hs_err::is_sure(line), Source::JavaErrorLog))
         .or_else(|| sure(python::is_sure(line), Source::PythonTraceback))
         .or_else(|| sure(rust_panic::is_sure(line), Source::RustPanic))
+        .or_else(|| sure(errors::is_sure(line), Source::RuntimeError))
         .or_else(|| sure(dart::is_sure(line), Source::DartTrace))
         .or_else(|| sure(windows_event::is_sure(line), Source::WindowsEvent))
         .or_else(|| sure(dotnet::is_sure(line), Source::DotNetException))
@@ -99,10 +130,12 @@ pub(crate) fn telling(line: &str) -> Telling {
         .or_else(|| sure(kernel::is_sure(line), Source::LinuxKernel))
         .or_else(|| sure(debugger::is_sure(line), Source::DebuggerBacktrace))
         .or_else(|| likely(line.starts_with("SUMMARY: ") && line.contains("Sanitizer: "), Source::Sanitizer))
+        .or_else(|| sure(v8_fatal::is_check(line), Source::JavaScriptError))
         .or_else(|| likely(v8_fatal::message(line).is_some(), Source::JavaScriptError))
         .or_else(|| likely(javascript::row(line).is_some(), Source::JavaScriptError))
         .or_else(|| likely(dotnet::mono_row(line).is_some(), Source::DotNetException))
         .or_else(|| likely(line.starts_with("panic: ") || go::is_fatal(line), Source::GoTrace))
+        .or_else(|| likely(native_row::is_likely(line), Source::DebuggerBacktrace))
         .or_else(|| likely(kernel_log::is_event(line), Source::KernelLog))
         .or_else(|| likely(kernel::event(line).is_some() || kernel::is_part(line), Source::LinuxKernel))
         .unwrap_or(Telling::No)
@@ -151,6 +184,7 @@ impl Divider {
             Source::Sanitizer => {
                 sanitizer::Header::read(line).is_some_and(|header| header.is_report())
                     || sanitizer::runtime_error(line).is_some()
+                    || valgrind::is_head(line)
             }
             Source::RustPanic => rust_panic::is_head(line),
             Source::GoTrace => line == "WARNING: DATA RACE",

@@ -11,14 +11,23 @@ use backtrail_model::{AppInfo, Backtrace, Exception, Frame, Language, Report, So
 /// Reads such a text.
 pub(super) fn read(input: &[u8], start: usize, limits: &Limits) -> Option<Report> {
     let log = Log::new(Source::PythonTraceback, limits);
-    let mut reader =
-        Python { log, part: Part::Outside, chain: Vec::new(), link: None, depth: 0, in_row: false };
+    let mut reader = Python {
+        log,
+        part: Part::Outside,
+        chain: Vec::new(),
+        link: None,
+        depth: 0,
+        indent: 0,
+        in_row: false,
+        is_numbered: false,
+        lone: None,
+    };
     drive(&mut reader, input, start);
     if reader.part == Part::Traceback {
         reader.raised(String::new());
     }
-    let Python { mut log, chain, .. } = reader;
-    order(&mut log.report, &chain);
+    let Python { mut log, chain, lone, .. } = reader;
+    order(&mut log.report, &chain, lone.as_deref());
     let report = log.finish();
     let is_empty = report.process.threads.is_empty() && report.process.backtraces.is_empty();
     if is_empty && report.exception.is_none() { None } else { Some(report) }
@@ -41,8 +50,14 @@ struct Python<'l> {
     link: Option<&'static str>,
     /// How deep in groups of exceptions.
     depth: usize,
+    /// How far the traceback is indented.
+    indent: usize,
     /// Whether the last line was a row, which its line of source follows.
     in_row: bool,
+    /// Whether the last line numbered an exception of a group.
+    is_numbered: bool,
+    /// An exception of a group that has no traceback.
+    lone: Option<String>,
 }
 
 /// An exception of a chain, whose stack is the backtrace at the same place.
@@ -52,6 +67,26 @@ struct Raised {
     /// How it comes to be followed by the next.
     link: Option<&'static str>,
     depth: usize,
+}
+
+impl Raised {
+    /// Whether it is a group that has one exception.
+    fn is_group_of_one(&self) -> bool {
+        self.text.ends_with(" (1 sub-exception)")
+    }
+}
+
+/// The exception that a group of one hands on, through groups of one.
+fn carried(chain: &[Raised], from: usize) -> Option<usize> {
+    let mut at = from;
+    while let Some(group) = chain.get(at).filter(|raised| raised.is_group_of_one()) {
+        let inner = chain.get(at + 1..)?.iter().position(|raised| raised.depth > group.depth);
+        match inner {
+            Some(inner) => at += 1 + inner,
+            None => break,
+        }
+    }
+    (at != from).then_some(at)
 }
 
 const CAUSE: &str = "The above exception was the direct cause of the following exception:";
@@ -78,6 +113,16 @@ pub(super) fn is_sure(line: &str) -> bool {
         || line.ends_with(" (most recent call first):")
 }
 
+fn indentation(text: &str) -> usize {
+    text.len() - text.trim_start().len()
+}
+
+/// `+-+---------------- 1 ----------------`, without its first mark.
+fn is_number_of_group(line: &str) -> bool {
+    let line = line.trim_matches(['+', '-']);
+    line.starts_with(' ') && line.ends_with(' ') && line.trim().bytes().all(|byte| byte.is_ascii_digit())
+}
+
 /// A line that a chain of exceptions goes on with.
 pub(super) fn is_link(line: &str) -> bool {
     let line = in_group(line).1.trim();
@@ -97,6 +142,7 @@ impl<'l> Reader<'l> for Python<'l> {
                 self.raised(String::new());
             }
             self.depth = depth;
+            self.indent = indentation(text);
             self.part = Part::Traceback;
             if !self.log.begin_backtrace("", false) {
                 self.part = Part::Outside;
@@ -115,14 +161,22 @@ impl<'l> Reader<'l> for Python<'l> {
             self.link = Some(if trimmed == CAUSE { CAUSE } else { CONTEXT });
             return false;
         }
+        let is_numbered = std::mem::replace(&mut self.is_numbered, depth > 0 && is_number_of_group(trimmed));
         match self.part {
-            Part::Outside => false,
-            Part::Traceback if text.starts_with(' ') => self.inside(trimmed, line),
+            Part::Outside => {
+                if is_numbered && depth > 0 && trimmed.contains(|c: char| c.is_ascii_alphabetic()) {
+                    self.lone.get_or_insert_with(|| trimmed.to_owned());
+                }
+                false
+            }
+            Part::Traceback if indentation(text) > self.indent => self.inside(trimmed, line),
             Part::Traceback if trimmed.is_empty() => false,
             Part::Traceback => {
                 self.raised(trimmed.to_owned());
                 false
             }
+            // Some logs put an empty line behind each.
+            Part::Fault if trimmed.is_empty() => false,
             Part::Fault => {
                 let row = row(trimmed, line);
                 if row.is_none() {
@@ -225,30 +279,36 @@ fn row(line: &str, at: &Line<'_>) -> Option<Frame> {
 }
 
 /// Puts the exception that nobody caught first, and titles each stack by its exception.
-fn order(report: &mut Report, chain: &[Raised]) {
-    let Some(last) = chain
-        .iter()
-        .rposition(|raised| raised.depth == 0)
-        .or(chain.iter().rposition(|raised| raised.depth <= 2))
-    else {
-        return;
-    };
+fn order(report: &mut Report, chain: &[Raised], lone: Option<&str>) {
+    // Where the beginning was cut, what is left of a group may stand deep in it.
+    let outermost = chain.iter().map(|raised| raised.depth).min().unwrap_or_default();
+    let Some(last) = chain.iter().rposition(|raised| raised.depth == outermost) else { return };
     let mut stacks: Vec<Backtrace> = std::mem::take(&mut report.process.backtraces);
     for (stack, raised) in stacks.iter_mut().zip(chain) {
         let text = if raised.text.is_empty() { "Traceback" } else { &raised.text };
         stack.title = match raised.link {
             Some(CAUSE) => format!("Cause: {text}"),
             Some(_) => format!("While this was handled: {text}"),
-            None if raised.depth > 2 => format!("In the group: {text}"),
+            None if raised.depth > outermost => format!("In the group: {text}"),
             None => text.to_owned(),
         };
     }
+    // A group of one exception only hands that one on; so do groups inside of it.
+    let inner = carried(chain, last);
+    if let Some(stack) = stacks.get_mut(inner.unwrap_or(last)) {
+        stack.is_exception = true;
+    }
     if last < stacks.len() {
-        let mut first = stacks.remove(last);
-        first.is_exception = true;
+        let first = stacks.remove(last);
         report.process.backtraces.push(first);
     }
     report.process.backtraces.append(&mut stacks);
+    let is_lone = inner.or(Some(last)).and_then(|at| chain.get(at)).is_some_and(Raised::is_group_of_one);
+    let texts = inner.and_then(|at| chain.get(at)).map(|raised| raised.text.as_str());
+    let texts = lone.filter(|_| is_lone).or(texts);
+    if let Some((outer, inner)) = chain.get(last).map(|raised| &raised.text).zip(texts) {
+        report.app_info.push(AppInfo { image: None, lines: vec![outer.clone(), inner.to_owned()] });
+    }
     let Some(raised) = chain.get(last).filter(|raised| !raised.text.is_empty()) else { return };
     let (kind, message) = raised.text.split_once(": ").unwrap_or((raised.text.trim_end_matches(':'), ""));
     report.exception.get_or_insert_with(|| Exception {
@@ -304,6 +364,38 @@ mod tests {
         assert_eq!(report.exception.as_ref().unwrap().kind.as_deref(), Some("ExceptionGroup"));
         let titles: Vec<_> = report.process.backtraces.iter().map(|it| it.title.as_str()).collect();
         assert_eq!(titles, ["ExceptionGroup: many (2 sub-exceptions)", "In the group: ValueError: 1"]);
+    }
+
+    #[test]
+    fn a_group_of_one_hands_its_exception_on() {
+        let text = "  + Exception Group Traceback (most recent call last):\n  |   File \"x.py\", line 1, in <module>\n  | ExceptionGroup: tasks (1 sub-exception)\n  +-+---------------- 1 ----------------\n    | Traceback (most recent call last):\n    |   File \"x.py\", line 2, in a\n    | ValueError: bad\n    +------------------------------------\n";
+        let read = report(text);
+        assert_eq!(read.app_info[0].lines, ["ExceptionGroup: tasks (1 sub-exception)", "ValueError: bad"]);
+        let stacks: Vec<_> = read.process.backtraces.iter().map(|it| it.is_exception).collect();
+        assert_eq!(stacks, [false, true]);
+        // The inner one may have no traceback, and the beginning may be cut.
+        let lone = text
+            .replace("    | Traceback (most recent call last):\n    |   File \"x.py\", line 2, in a\n", "");
+        assert_eq!(report(&lone).app_info[0].lines[1], "ValueError: bad");
+        let cut = text.split_once("+-+").unwrap().1;
+        assert_eq!(report(cut).exception.unwrap().kind.as_deref(), Some("ValueError"));
+    }
+
+    #[test]
+    fn an_indented_traceback() {
+        let read = report(
+            " Task exception was never retrieved\n Traceback (most recent call last):\n   File \"/a/x.py\", line 3, in f\n     g()\n KeyError: 7\n 12:00 done\n",
+        );
+        assert_eq!(read.exception.unwrap().kind.as_deref(), Some("KeyError"));
+        assert_eq!(read.process.backtraces[0].frames.len(), 1);
+    }
+
+    #[test]
+    fn stacks_with_empty_lines_between() {
+        let read = report(
+            "Fatal Python error: Aborted\n\nCurrent thread 0x00007f02 (most recent call first):\n\n  File \"/a/x.py\", line 3 in f\n\n  File \"/a/x.py\", line 5 in <module>\n\nExtension modules: a\n",
+        );
+        assert_eq!(read.crashed().unwrap().frames.len(), 2);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::log::{Log, Reader, between, drive, hex, named, place, word};
 use crate::Limits;
 use crate::apple_text::Line;
 use backtrail_core::{Avma, FrameAddress};
-use backtrail_model::{AppInfo, Exception, Field, Report, Source, Thread};
+use backtrail_model::{AppInfo, Exception, Field, Frame, Report, Source, Thread};
 
 /// Reads such a text.
 pub(super) fn read(input: &[u8], start: usize, limits: &Limits) -> Option<Report> {
@@ -27,6 +27,8 @@ enum Part {
     Before,
     /// Lines of the message.
     Message,
+    /// Lines of a message in quotes, behind which the place stands.
+    Quoted,
     Causes,
     Stack,
     After,
@@ -61,6 +63,12 @@ impl<'t> Head<'t> {
             None => Some(Self { thread, id, place: rest.trim_end_matches(':'), message: None }),
         }
     }
+}
+
+/// A row that a runtime of WebAssembly prints behind the panic: `at shop::price::h12ab (<module>[9542]:0x9c5e94)`.
+fn wasm_row(line: &str) -> Option<(&str, &str)> {
+    let (name, at) = line.strip_prefix("at ")?.rsplit_once(" (")?;
+    at.starts_with("<module>[").then(|| Some((name, at.strip_suffix(')')?)))?
 }
 
 /// Whether a line begins a panic.
@@ -130,7 +138,13 @@ impl Panic<'_> {
         self.log.report.fields.push(Field { key: "place".to_owned(), value: at });
         let name = Some(head.thread.to_owned());
         self.log.begin_thread(Thread { number: 0, id: head.id, name, crashed: true, ..Thread::default() });
-        self.part = if head.message.is_some() { Part::After } else { Part::Message };
+        // Before 1.73 a message of several lines ended with a quote and the place.
+        let is_open = head.message.is_some() && head.place.is_empty();
+        self.part = match () {
+            () if is_open => Part::Quoted,
+            () if head.message.is_some() => Part::After,
+            () => Part::Message,
+        };
     }
 
     fn after_head(&mut self, trimmed: &str, text: &str, line: &Line<'_>) -> bool {
@@ -146,9 +160,25 @@ impl Panic<'_> {
             self.part = Part::Causes;
             return false;
         }
+        if let Some((name, at)) = wasm_row(trimmed) {
+            self.part = Part::After;
+            let index = self.log.next_index();
+            let frame = Frame { span: Some(line.span.clone()), ..named(index, name, None) };
+            return self.log.push(frame) && self.log.annotate(at);
+        }
         match self.part {
-            Part::Message if ends_message => self.part = Part::After,
-            Part::Message => {
+            Part::Message | Part::Quoted if ends_message => self.part = Part::After,
+            Part::Message | Part::Quoted => {
+                let ends = text.trim_end().rsplit_once("', ").filter(|(_, at)| place(at).is_some());
+                let mut text = text;
+                if self.part == Part::Quoted
+                    && let Some((last, at)) = ends
+                    && let Some(field) = self.log.report.fields.iter_mut().find(|field| field.key == "place")
+                {
+                    at.clone_into(&mut field.value);
+                    text = last;
+                    self.part = Part::After;
+                }
                 if let Some(exception) = &mut self.log.report.exception {
                     let message = exception.message.get_or_insert_with(String::new);
                     if message.len() < MAX_MESSAGE {
@@ -254,5 +284,22 @@ mod tests {
                 assert_eq!((symbol.name.as_str(), symbol.line, symbol.column), ("app::f", Some(2), Some(5)));
             }
         }
+    }
+
+    #[test]
+    fn a_quoted_message_of_several_lines() {
+        let text = "thread 'main' panicked at 'assertion failed: `(left == right)`\n  left: `1`,\n right: `2`', src/shop.rs:12:5\nstack backtrace:\n   0: shop::price\n";
+        let report = parse(text.as_bytes(), &Limits::default()).unwrap();
+        let message = report.exception.as_ref().unwrap().message.clone().unwrap();
+        assert_eq!(message, "assertion failed: `(left == right)`\n  left: `1`,\n right: `2`");
+        assert_eq!(report.fields[0].value, "src/shop.rs:12:5");
+        assert_eq!(report.process.threads[0].frames.len(), 1);
+    }
+
+    #[test]
+    fn rows_of_webassembly() {
+        let text = "thread 'main' panicked at src/shop.rs:12:5:\nno price\nnote: run with `RUST_BACKTRACE=1` environment variable to display a backtrace\nerror: RuntimeError: unreachable\n    at __rust_start_panic (<module>[9542]:0x9c5e94)\n    at shop::price::h0123456789abcdef (<module>[12]:0x12)\n";
+        let report = parse(text.as_bytes(), &Limits::default()).unwrap();
+        assert_eq!(report.process.threads[0].frames[1].annotations, ["<module>[12]:0x12"]);
     }
 }

@@ -1,5 +1,6 @@
 //! What V8 prints before it ends a program: `FATAL ERROR: Reached heap limit Allocation failed - JavaScript heap out of memory`,
-//! the last collections of garbage before it, and the native stack behind it.
+//! the last collections of garbage before it, and the native stack behind it; `# Fatal error in FILE, line 0` and the check of its own
+//! that failed.
 //!
 //! Sources: V8 `src/api/api.cc` (`ReportOOMFailure`), `src/heap/gc-tracer.cc` (`Print`); Node.js `src/node_errors.cc`.
 
@@ -20,12 +21,31 @@ pub(super) fn message(line: &str) -> Option<&str> {
     (is_heap || is_api).then_some(message)
 }
 
+/// What V8 says of a check of its own that failed: `# Check failed: result.second.`, `# unreachable code`.
+pub(super) fn check(line: &str) -> Option<&str> {
+    const BEGINS: [&str; 6] = [
+        "Check failed: ",
+        "Debug check failed: ",
+        "Fatal JavaScript",
+        "unreachable code",
+        "unimplemented code",
+        "API fatal error",
+    ];
+    let said = line.strip_prefix('#')?.trim();
+    BEGINS.iter().any(|begin| said.starts_with(begin)).then(|| said.trim_end_matches('.'))
+}
+
+/// Whether a line says that such a check failed. What failed stands in the next.
+pub(super) fn is_check(line: &str) -> bool {
+    line.strip_prefix("# Fatal error in ").is_some_and(|rest| rest.contains(", line "))
+}
+
 /// Reads such a text; `None` where it is none.
 pub(super) fn read(input: &[u8], start: usize, limits: &Limits) -> Option<Report> {
     let log = Log::new(Source::JavaScriptError, limits);
-    let mut reader = V8 { log, message: None, last: None };
+    let mut reader = V8 { log, message: None, last: None, rows: None };
     drive(&mut reader, input, start);
-    let V8 { log, message, last } = reader;
+    let V8 { log, message, last, rows } = reader;
     let message = message?;
     let mut report = log.finish();
     report.exception = Some(Exception {
@@ -43,6 +63,10 @@ pub(super) fn read(input: &[u8], start: usize, limits: &Limits) -> Option<Report
         }
         add("last collection", &line);
     }
+    // V8 counts its rows from 1.
+    if let Some(rows) = rows {
+        report.fields.push(Field { key: "rows of the native stack".to_owned(), value: rows.to_string() });
+    }
     Some(report)
 }
 
@@ -51,6 +75,8 @@ struct V8<'l> {
     message: Option<String>,
     /// The last collection of the whole heap.
     last: Option<String>,
+    /// The number of the last row.
+    rows: Option<u32>,
 }
 
 impl<'l> Reader<'l> for V8<'l> {
@@ -61,17 +87,29 @@ impl<'l> Reader<'l> for V8<'l> {
     fn line(&mut self, text: &str, line: &Line<'_>) -> bool {
         let text = text.trim();
         if self.message.is_none() {
-            self.message = message(text).map(str::to_owned);
+            self.message = message(text).or_else(|| check(text)).map(str::to_owned);
             let collection = last_collection(text).filter(|collection| remaining(collection).is_some());
             self.last = collection.map(str::to_owned).or_else(|| self.last.take());
             return false;
         }
-        let Some(frame) = row(text) else { return false };
+        // Rows may have a name and no address; the line is kept, too, since its number counts from 1.
+        let bare = || bare_row(text).filter(|_| self.log.is_in_stack());
+        let Some(frame) = row(text).or_else(bare) else { return false };
+        self.rows = Some(frame.index + 1);
+        let is_whole = frame.address.is_some();
         if !self.log.is_in_stack() && !self.log.begin_backtrace("Native stack", true) {
             return false;
         }
-        self.log.push(Frame { span: Some(line.span.clone()), ..frame })
+        self.log.push(Frame { span: Some(line.span.clone()), ..frame }) && is_whole
     }
+}
+
+/// `17: clone`.
+fn bare_row(text: &str) -> Option<Frame> {
+    let (number, name) = text.split_once(": ")?;
+    let index = number.parse::<u32>().ok()?.checked_sub(1)?;
+    let is_name = !name.is_empty() && !name.contains(char::is_whitespace) && !name.starts_with("0x");
+    is_name.then(|| super::log::named(index, name, None))
 }
 
 /// The last collection of the whole heap that a line tells of. Node.js cuts long ones, and the next one follows on the same line:
@@ -163,5 +201,14 @@ mod tests {
         ] {
             assert!(parse(text.as_bytes(), &Limits::default()).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn a_check_of_its_own() {
+        let text = "\n#\n# Fatal error in , line 0\n# Check failed: len <= kMax.\n#\n#\n#\n#FailureMessage Object: 0x7fff\n----- Native stack trace -----\n\n 1: 0xd30a21  [node]\n 2: 0x2141bf1 V8_Fatal(char const*, ...) [node]\n 3: 0xef8912 v8::String::NewFromUtf8(v8::Isolate*) [node]\nIllegal instruction\n";
+        let report = parse(text.as_bytes(), &Limits::default()).unwrap();
+        assert_eq!(report.exception.unwrap().message.as_deref(), Some("Check failed: len <= kMax"));
+        assert_eq!(report.process.backtraces[0].frames.len(), 3);
+        assert!(parse(b"# Fatal error in production\n# Check failed twice\n", &Limits::default()).is_err());
     }
 }

@@ -9,7 +9,103 @@ const BOTH: &str =
     "Compare both accesses and what protects them: one lock, or atomic operations, for all of them.";
 const ALLOCATED: &str = "Compare the stack of the access with the one of the allocation and its size.";
 
-pub(in crate::explain) static FINDINGS: [Finding; 42] = [
+pub(in crate::explain) static FINDINGS: [Finding; 58] = [
+    (
+        "Invalid read of freed memory",
+        "Memory of the heap was read after it had been freed.",
+        "A pointer or reference that outlives what it points to.",
+        USED_FREED,
+    ),
+    (
+        "Invalid write of freed memory",
+        "Memory of the heap was written after it had been freed.",
+        "A pointer or reference that outlives what it points to.",
+        USED_FREED,
+    ),
+    (
+        "Invalid read behind a block",
+        "Memory behind the end of a block of the heap was read.",
+        "An index or length that is not checked against the block's size.",
+        ALLOCATED,
+    ),
+    (
+        "Invalid write behind a block",
+        "Memory behind the end of a block of the heap was written.",
+        "An index or length that is not checked against the block's size.",
+        ALLOCATED,
+    ),
+    (
+        "Invalid read",
+        "Memory was read that the program may not read.",
+        "A pointer that was never set, was overwritten or points outside of its block.",
+        "Look at the address, and at the pointer that the innermost function uses.",
+    ),
+    (
+        "Invalid write",
+        "Memory was written that the program may not write.",
+        "A pointer that was never set, was overwritten or points outside of its block.",
+        "Look at the address, and at the pointer that the innermost function uses.",
+    ),
+    (
+        "Invalid free() / delete",
+        "Memory was freed that is not an allocated block: freed already, or never allocated.",
+        "Two owners free the same block.",
+        USED_FREED,
+    ),
+    (
+        "Mismatched free() / delete",
+        "A block was freed by another function than the one that belongs to its allocation.",
+        "malloc with delete, new[] with delete, or the like.",
+        "Use the pair that belongs together.",
+    ),
+    (
+        "Conditional jump or move depends on uninitialised value",
+        "The program decided by a value that was never set.",
+        "A variable or a member that not every way sets before it is read.",
+        "`--track-origins=yes` tells where the memory came from.",
+    ),
+    (
+        "Use of uninitialised value",
+        "The program used a value that was never set.",
+        "A variable or a member that not every way sets before it is read.",
+        "`--track-origins=yes` tells where the memory came from.",
+    ),
+    (
+        "Syscall param",
+        "Memory that was never set, or that may not be used, was handed to the system.",
+        "A structure or buffer that is not filled before it is written or sent.",
+        "Look at the buffer that the call is given, and at who fills it.",
+    ),
+    (
+        "Source and destination overlap",
+        "The ranges of a copy overlap, which the function does not allow.",
+        "Source and target lie in one buffer.",
+        "Use memmove.",
+    ),
+    (
+        "Possible data race",
+        "Two threads accessed the same memory without a common lock, at least one of them to write.",
+        "A member that is shared without a lock.",
+        BOTH,
+    ),
+    (
+        "definitely lost",
+        "Memory was allocated and never freed, and nothing points to it any more.",
+        "The only pointer to the block was overwritten or went out of scope.",
+        "Look at what keeps the block behind the allocation that is named.",
+    ),
+    (
+        "possibly lost",
+        "Memory was allocated and never freed; only pointers into its middle are left.",
+        "A block whose first byte nothing points to any more.",
+        "Look at what keeps the block behind the allocation that is named.",
+    ),
+    (
+        "Process terminating",
+        "A signal ended the program while Valgrind watched it.",
+        "What Valgrind reported before, as a rule.",
+        "Look at the first error of the log.",
+    ),
     (
         "heap-use-after-free",
         "Memory of the heap was used after it had been freed.",
@@ -422,7 +518,19 @@ pub(in crate::explain) static GO: [(&str, &str, &str); 13] = [
 ];
 
 /// Well-known exceptions of Python, JavaScript and .NET.
-pub(in crate::explain) static EXCEPTIONS: [(&str, &str); 22] = [
+pub(in crate::explain) static EXCEPTIONS: [(&str, &str); 34] = [
+    ("NoMethodError", "A method was called that the object does not have; often the object is nil."),
+    ("NameError", "A name is used that nothing defines."),
+    ("ArgumentError", "A function was called with arguments that it does not take."),
+    ("ArgumentCountError", "A function was called with too few arguments."),
+    ("FunctionClauseError", "No clause of the function fits the arguments."),
+    ("MatchError", "A value does not have the form that the code takes for granted."),
+    ("UndefinedFunctionError", "A function was called that does not exist, or whose module is not loaded."),
+    ("Not_found", "What was looked for is not there."),
+    ("Stack_overflow", "A recursion without an end used up the stack."),
+    ("UndefVarError", "A name is used that nothing defines."),
+    ("BoundsError", "An index lies outside of its array."),
+    ("MethodError", "No method of the function fits the types of the arguments."),
     ("AttributeError", "An object has no attribute of that name; often it is None."),
     ("KeyError", "A dictionary has no such key."),
     ("IndexError", "An index lies outside of its list."),

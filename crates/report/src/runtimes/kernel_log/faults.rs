@@ -25,6 +25,12 @@ pub(super) struct Fault {
     pub(super) esr: Option<u64>,
     pub(super) is_arm64: bool,
     pub(super) place: Option<MappedPlace>,
+    /// The system call that was refused.
+    pub(super) syscall: Option<u32>,
+    /// The program's file.
+    pub(super) file: Option<String>,
+    /// What was tried, where the line says it in words: `read`, `write`.
+    pub(super) access: Option<&'static str>,
     /// The processor: `3 (core 1, socket 0)`.
     pub(super) cpu: Option<String>,
 }
@@ -53,6 +59,10 @@ impl Fault {
         let is_possible = line.contains("segfault")
             || line.contains(" ip:")
             || line.contains("unhandled ")
+            || line.starts_with("do_page_fault")
+            || ["type=1", "type=A", "type=S", "audit: ", "ANOM_", "SECCOMP"]
+                .iter()
+                .any(|word| line.starts_with(word))
             || line.contains(" nip ");
         if !is_possible {
             return None;
@@ -61,6 +71,8 @@ impl Fault {
             .or_else(|| segfault(line))
             .or_else(|| unhandled(line))
             .or_else(|| arm(line))
+            .or_else(|| mips(line))
+            .or_else(|| audited(line))
     }
 }
 
@@ -288,6 +300,63 @@ fn arm(line: &str) -> Option<Fault> {
         kind: "page fault".to_owned(),
         signal: Some(signal_of(number.parse().ok()?)?),
         address: Some(hex(address)?),
+        ..Fault::default()
+    })
+}
+
+/// MIPS's `do_page_fault(): sending SIGSEGV to name for invalid read access from 0000000c`.
+fn mips(line: &str) -> Option<Fault> {
+    let (_, rest) = line.split_once("do_page_fault(): sending ")?;
+    let (signal, rest) = rest.split_once(" to ")?;
+    let signal = ["SIGSEGV", "SIGBUS"].into_iter().find(|known| *known == signal)?;
+    let (name, rest) = rest.rsplit_once(" for invalid ")?;
+    let (access, address) = match rest.strip_prefix("read access from ") {
+        Some(address) => ("read", address),
+        None => ("write", rest.strip_prefix("write access to ")?),
+    };
+    (name.len() <= 15).then_some(())?;
+    Some(Fault {
+        name: name.to_owned(),
+        kind: "segfault".to_owned(),
+        signal: Some(signal),
+        address: Some(hex(address.trim())?),
+        access: Some(access),
+        ..Fault::default()
+    })
+}
+
+/// A register of MIPS and the mapping that it points into: `epc = 77db6928 in libc.so[77d92000+b2000]`.
+pub(super) fn mips_register(line: &str) -> Option<(&'static str, u64, Option<MappedPlace>)> {
+    let (name, rest) = line.split_once('=')?;
+    let name = ["epc", "ra"].into_iter().find(|known| *known == name.trim())?;
+    let (value, place) = split_place(rest.trim())?;
+    Some((name, hex(value.trim())?, place))
+}
+
+/// Audit's record of a program that a signal ended: `ANOM_ABEND … pid=12 comm="name" exe="/usr/bin/name" sig=11 res=1`; of one that
+/// called what it may not (seccomp): `type=1326 … sig=31 … syscall=41 … ip=0x7f… code=0x0`.
+fn audited(line: &str) -> Option<Fault> {
+    let is_seccomp = line.contains("type=1326") || line.contains("SECCOMP ");
+    let is_end =
+        line.contains("ANOM_ABEND ") || line.contains("type=1701") || line.contains("type=ANOM_ABEND");
+    if !is_seccomp && !is_end {
+        return None;
+    }
+    let value = |key: &str| {
+        let (_, rest) = line.split_once(key)?;
+        let rest =
+            rest.strip_prefix('"').map_or_else(|| rest.split(' ').next(), |rest| rest.split('"').next());
+        rest.filter(|value| !value.is_empty())
+    };
+    let number = value(" sig=")?.parse().ok()?;
+    Some(Fault {
+        name: value(" comm=")?.to_owned(),
+        id: value(" pid=").and_then(|pid| pid.parse().ok()).unwrap_or(0),
+        kind: if is_seccomp { "seccomp" } else { "audited end" }.to_owned(),
+        signal: Some(signal(number, true).filter(|_| number != 0)?),
+        ip: value(" ip=").and_then(hex).filter(|_| is_seccomp),
+        syscall: value(" syscall=").and_then(|number| number.parse().ok()).filter(|_| is_seccomp),
+        file: value(" exe=").map(str::to_owned),
         ..Fault::default()
     })
 }

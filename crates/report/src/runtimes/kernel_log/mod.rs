@@ -110,7 +110,13 @@ impl<'l> Reader<'l> for KernelLog<'l> {
             }
         } else if self.following > 0 {
             self.following -= 1;
-            if let Some(code) = text.strip_prefix("Code: ") {
+            if let Some((name, value, place)) = faults::mips_register(text) {
+                self.registers.push((name.to_owned(), value));
+                if let Some((fault, _)) = self.fault.as_mut().filter(|_| name == "epc") {
+                    fault.ip = fault.ip.or(Some(value));
+                    fault.place = fault.place.take().or(place);
+                }
+            } else if let Some(code) = text.strip_prefix("Code: ") {
                 self.code.get_or_insert_with(|| code.trim().to_owned());
             } else if self.registers.len() < 64 {
                 self.registers.extend(faults::registers(text));
@@ -134,6 +140,7 @@ fn describe(
     let caller = fault.lr.or_else(|| register(&["lr", "ra"]));
     let name = Some(fault.name).filter(|name| !name.is_empty());
     report.process.name.clone_from(&name);
+    report.process.path.clone_from(&fault.file);
     report.process.arch = fault.is_arm64.then_some(Arch::Arm64);
     let mut codes = Vec::new();
     codes.extend(fault.error.map(|error| format!("error {error:#x}")));
@@ -142,6 +149,7 @@ fn describe(
         kind: Some(fault.kind),
         signal: fault.signal.map(str::to_owned),
         codes: Some(codes.join(", ")).filter(|codes| !codes.is_empty()),
+        subtype: fault.access.map(str::to_owned),
         raw_codes: fault.error.or(fault.esr).into_iter().collect(),
         message: Some(line),
         address: fault.address.map(Avma::new),
@@ -189,6 +197,9 @@ fn describe(
     }
     if let Some(cpu) = &fault.cpu {
         add("cpu", cpu.clone());
+    }
+    if let Some(number) = fault.syscall {
+        add("system call", number.to_string());
     }
     if let Some(place) = &fault.place {
         add("mapping", format!("{} {:#x} + {:#x}", place.file, place.start, place.size));

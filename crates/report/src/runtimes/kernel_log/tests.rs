@@ -241,3 +241,35 @@ fn every_cut_is_read_without_harm() {
         let _ = parse(&line.as_bytes()[..end], &Limits::default());
     }
 }
+
+#[test]
+fn mips_and_audit() {
+    let text = "Tue Apr  1 17:46:36 2025 kern.info kernel: [   88.917197] do_page_fault(): sending SIGSEGV to shop#1 for invalid write access to 0008a200\nTue Apr  1 17:46:36 2025 kern.info kernel: [   88.926144] epc = 77d9b0b0 in libshop.so[570b0,77d44000+b2000]\nTue Apr  1 17:46:36 2025 kern.info kernel: [   88.931298] ra  = 77d9b570 in libshop.so[77d44000+b2000]\n";
+    let report = parse(text.as_bytes(), &Limits::default()).unwrap();
+    let exception = report.exception.as_ref().unwrap();
+    assert_eq!((exception.subtype.as_deref(), exception.address), (Some("write"), Some(Avma::new(0x8_a200))));
+    let frames = &report.crashed().unwrap().frames;
+    assert_eq!((frames[0].file_offset.map(FileOffset::get), frames.len()), (Some(0x5_70b0), 2));
+    for (text, kind, signal) in [
+        (
+            "type=ANOM_ABEND msg=audit(1.2:3): auid=1 uid=1 pid=12 comm=\"shop\" exe=\"/usr/bin/shop\" sig=11 res=1\n",
+            "audited end",
+            "SIGSEGV",
+        ),
+        (
+            "audit: type=1326 audit(1.2:3): auid=1 pid=12 comm=\"shop\" exe=\"/usr/bin/shop\" sig=31 arch=c000003e syscall=41 compat=0 ip=0x7f12 code=0x0\n",
+            "seccomp",
+            "SIGSYS",
+        ),
+    ] {
+        let report = parse(text.as_bytes(), &Limits::default()).unwrap();
+        let exception = report.exception.as_ref().unwrap();
+        assert_eq!(
+            (exception.kind.as_deref(), exception.signal.as_deref()),
+            (Some(kind), Some(signal)),
+            "{text}"
+        );
+        assert_eq!(report.process.path.as_deref(), Some("/usr/bin/shop"));
+    }
+    assert!(parse(b"type=ANOM_ABEND is what audit calls it\n", &Limits::default()).is_err());
+}

@@ -1,0 +1,181 @@
+//! Whose code a frame of a language is, by the names that the language and its library have.
+
+use super::owner::Ownership;
+use backtrail_model::{Frame, OwnerKind, Report};
+
+/// What a path or a name says. What is taken for the program's own may be a library that was built with it.
+pub(super) fn told(owner: OwnerKind, why: impl Into<String>) -> Ownership {
+    match owner {
+        OwnerKind::Unknown => Ownership::unknown(why),
+        OwnerKind::App => Ownership::likely(owner, "path or name", why),
+        OwnerKind::Sdk | OwnerKind::System => Ownership::strong(owner, "path or name", why),
+    }
+}
+
+/// Whether a function is of Rust's library, or of the crate that takes its stacks; newer compilers write the crate's hash behind its
+/// name.
+pub(super) fn is_rusts(name: &str) -> bool {
+    const CRATES: [&str; 6] = ["std", "core", "alloc", "backtrace", "__rustc", "panic_unwind"];
+    let path = name.trim_start_matches(['<', '&', '*']);
+    let first = path.split([':', '[']).next().unwrap_or_default();
+    CRATES.contains(&first) && path.len() > first.len()
+}
+
+/// Modules of Erlang's and Elixir's own applications, which rows name.
+pub(super) fn beam(frame: &Frame, name: &str, file: &str) -> Ownership {
+    const APPLICATIONS: [&str; 12] = [
+        "elixir", "stdlib", "kernel", "erts", "ex_unit", "mix", "iex", "logger", "eex", "crypto", "ssl",
+        "mnesia",
+    ];
+    const FILES: [&str; 9] = [
+        "gen_server.erl",
+        "gen_statem.erl",
+        "proc_lib.erl",
+        "gen.erl",
+        "gen_event.erl",
+        "supervisor.erl",
+        "lists.erl",
+        "erl_eval.erl",
+        "timer.erl",
+    ];
+    let row = frame.annotations.iter().find_map(|note| note.strip_prefix('(')?.strip_suffix(')'));
+    let application = row.map(|row| row.split(' ').next().unwrap_or(row));
+    let is_own = file.rsplit('/').next().is_some_and(|file| FILES.contains(&file));
+    match application {
+        Some(application) if APPLICATIONS.contains(&application) || is_own => {
+            told(OwnerKind::System, format!("{application} is an application of Erlang or Elixir"))
+        }
+        _ if is_own => told(OwnerKind::System, format!("{file} is a file of Erlang's library")),
+        Some(application) => {
+            told(OwnerKind::App, format!("{application} is no application of Erlang's or Elixir's"))
+        }
+        None => told(OwnerKind::App, format!("{name} is no function of Erlang's or Elixir's applications")),
+    }
+}
+
+/// OCaml's own modules, by their names or, in old programs, by their files.
+pub(super) fn ocaml(name: &str, file: &str) -> Ownership {
+    const FILES: [&str; 12] = [
+        "list.ml",
+        "map.ml",
+        "set.ml",
+        "hashtbl.ml",
+        "array.ml",
+        "string.ml",
+        "bytes.ml",
+        "buffer.ml",
+        "printexc.ml",
+        "stream.ml",
+        "scanf.ml",
+        "camlinternalFormat.ml",
+    ];
+    let of_base = file.strip_prefix("src/").is_some_and(|file| FILES.contains(&file));
+    if name.starts_with("Stdlib")
+        || name.starts_with("Base__")
+        || name.starts_with("Base.")
+        || FILES.contains(&file)
+        || of_base
+    {
+        return told(OwnerKind::System, format!("{file} is a file of the language's library"));
+    }
+    told(OwnerKind::App, format!("{file} is no file of the language's library"))
+}
+
+/// A package that the app does not bear the name of may be anybody's: the report does not say which is the app's.
+pub(super) fn dart(report: &Report, file: &str) -> Ownership {
+    let package = file.strip_prefix("package:").and_then(|rest| rest.split('/').next());
+    let name = report.process.name.as_deref().unwrap_or_default();
+    match package {
+        Some(package) if package == name => {
+            told(OwnerKind::App, format!("the package {package} is the program's"))
+        }
+        Some(package) => told(
+            OwnerKind::App,
+            format!("nothing says whether the package {package} is the program's or a library"),
+        ),
+        None => told(OwnerKind::App, format!("{file} is a file of no package")),
+    }
+}
+
+/// Packages of Go's library have no dot in the first part of their path; programs are `main`, modules have a host's name.
+pub(super) fn go(name: &str, file: &str) -> Ownership {
+    let package = name.rsplit_once('/').map_or_else(
+        || name.split('.').next().unwrap_or(name).to_owned(),
+        |(before, last)| format!("{before}/{}", last.split('.').next().unwrap_or(last)),
+    );
+    let first = package.split('/').next().unwrap_or(&package);
+    if is_go_package(first) && !file.contains("/pkg/mod/") {
+        return told(OwnerKind::System, format!("{package} is a package of Go's library"));
+    }
+    told(OwnerKind::App, format!("{package} is neither Go's library nor a downloaded module"))
+}
+
+/// The top directories of Go's library.
+fn is_go_package(name: &str) -> bool {
+    const PACKAGES: [&str; 46] = [
+        "archive",
+        "bufio",
+        "builtin",
+        "bytes",
+        "cmp",
+        "compress",
+        "container",
+        "context",
+        "crypto",
+        "database",
+        "debug",
+        "embed",
+        "encoding",
+        "errors",
+        "expvar",
+        "flag",
+        "fmt",
+        "go",
+        "hash",
+        "html",
+        "image",
+        "index",
+        "internal",
+        "io",
+        "iter",
+        "log",
+        "maps",
+        "math",
+        "mime",
+        "net",
+        "os",
+        "panic",
+        "path",
+        "plugin",
+        "reflect",
+        "regexp",
+        "runtime",
+        "slices",
+        "sort",
+        "strconv",
+        "strings",
+        "sync",
+        "syscall",
+        "testing",
+        "text",
+        "time",
+    ];
+    PACKAGES.contains(&name) || matches!(name, "unicode" | "unique" | "unsafe" | "weak")
+}
+
+pub(super) fn dot_net(name: &str) -> Ownership {
+    let is_system =
+        name.starts_with("System.") || name.starts_with("Microsoft.") || name.starts_with("Interop.");
+    match is_system {
+        true => told(OwnerKind::System, format!("{name} is of .NET's libraries")),
+        false => told(OwnerKind::App, format!("{name} is not of .NET's libraries")),
+    }
+}
+
+pub(super) fn java(name: &str) -> Ownership {
+    const JDK: [&str; 6] = ["java.", "javax.", "jdk.", "sun.", "com.sun.", "oracle."];
+    match JDK.iter().find(|begin| name.starts_with(*begin)) {
+        Some(begin) => told(OwnerKind::System, format!("classes of {begin}* are Java's library")),
+        None => told(OwnerKind::App, format!("{name} is not of Java's library")),
+    }
+}
