@@ -109,13 +109,22 @@ pub(super) fn renewed(work: &mut Work<'_, '_>) -> bool {
     true
 }
 
-/// Functions that the image exports, by name and body.
-pub(super) fn exports(work: &mut Work<'_, '_>) {
+/// Functions that the app has by name, and with their body.
+pub(super) fn symbols(work: &mut Work<'_, '_>) {
     let slice = work.slice;
+    let mut count: Map<u64, usize> = Map::default();
+    for known in &slice.functions {
+        *count.entry(known.name.0).or_default() += 1;
+    }
     for (function, known) in (0u32..).zip(&slice.functions) {
-        let address = work.app.exports.get(&known.name.0).copied();
-        let place = address.and_then(|address| work.app.function_at(address)).map(number);
-        if let Some(place) = place.filter(|_| known.reach == Reach::Global)
+        // Of functions that only their own object files can name, several may have one name.
+        let is_one = match known.reach {
+            Reach::Global => true,
+            Reach::Local => count.get(&known.name.0) == Some(&1),
+            Reach::Weak => false,
+        };
+        let place = work.app.function_named(known.name).map(number);
+        if let Some(place) = place.filter(|place| is_one && !work.is_foreign(*place))
             && work.matches(function, place)
             && work.agreement(function, place).is_some()
         {
@@ -367,7 +376,7 @@ pub(super) fn changed(work: &mut Work<'_, '_>) {
     }
 }
 
-/// Functions that the app exports by the library's names, with other bodies: of another version. An object file of which something was
+/// Functions that the app has by the library's names, with other bodies: of another version. An object file of which something was
 /// found defines its names itself; a linker takes no second definition.
 pub(super) fn renamed(work: &mut Work<'_, '_>) {
     let placed = work.placed().filter(|(_, _, how)| how.is_equal());
@@ -378,8 +387,7 @@ pub(super) fn renamed(work: &mut Work<'_, '_>) {
         if known.reach != Reach::Global || !members.contains(&known.member) {
             continue;
         }
-        let address = work.app.exports.get(&known.name.0).copied();
-        let place = address.and_then(|address| work.app.function_at(address)).map(number);
+        let place = work.app.function_named(known.name).map(number);
         if let Some(place) = place.filter(|place| !work.is_foreign(*place) && work.at(*place).is_none()) {
             work.claim(function, place, How::Changed);
         }

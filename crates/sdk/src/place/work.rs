@@ -17,6 +17,10 @@ pub(super) struct Work<'a, 'd> {
     pub(super) app: &'a App<'d>,
     pub(super) slice: &'a Slice,
     weights: Vec<u32>,
+    /// Whether enough was found by strict rules.
+    pub(super) is_there: bool,
+    /// Names of the library's functions.
+    names: Set<u64>,
     by_outline: Map<u64, Vec<u32>>,
     /// The library's functions by method.
     methods: Map<(u64, u64), u32>,
@@ -44,6 +48,8 @@ impl<'a, 'd> Work<'a, 'd> {
             app,
             slice,
             weights: slice.functions.iter().map(|function| function.weight(&slice.shapes)).collect(),
+            is_there: false,
+            names: slice.functions.iter().map(|function| function.name.0).collect(),
             by_outline,
             methods: methods.map(|method| ((method.owner.0, method.selector.0), method.function)).collect(),
             classes: slice.classes.iter().map(|class| class.0).collect(),
@@ -174,11 +180,10 @@ impl<'a, 'd> Work<'a, 'd> {
     }
 
     /// How much speaks for a function at a place where its body is: its own weight and what its references name there.
-    /// `None` where one of them names something else, or the app exports the place by another name.
+    /// `None` where one of them names something else, or the app has another name for the place.
     pub(super) fn agreement(&self, function: u32, place: u32) -> Option<u32> {
         let (wanted, there) = (self.function(function)?, self.app_function(place)?);
-        let exported = self.app.exported_names(there.start);
-        if !exported.is_empty() && !exported.contains(&wanted.name) {
+        if !self.may_be_named(wanted, there) {
             return None;
         }
         let mut agreement = self.weight(function);
@@ -192,6 +197,19 @@ impl<'a, 'd> Work<'a, 'd> {
             }
         }
         Some(agreement)
+    }
+
+    /// Whether the names of a place allow it to be a function of the library. Another version may call the same body otherwise, but not what
+    /// it exports, nor what linkers join by name; and a copy of the code has its own names, so that they count until the library is there.
+    fn may_be_named(&self, wanted: &Function, there: &AppFunction) -> bool {
+        let names = self.app.names_at(there.start);
+        names.is_empty()
+            || names.contains(&wanted.name)
+            || self.is_there
+                && wanted.reach != Reach::Weak
+                && !names
+                    .iter()
+                    .any(|name| self.names.contains(&name.0) || self.app.exports.contains_key(&name.0))
     }
 
     /// Whether a reference names what it should; `None` where that cannot be told.
