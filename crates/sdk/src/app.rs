@@ -228,6 +228,11 @@ impl<'d> App<'d> {
         self.names.get(&address.get()).map(Vec::as_slice).unwrap_or_default()
     }
 
+    /// All names, by address.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &[Digest]> {
+        self.names.values().map(Vec::as_slice)
+    }
+
     /// The one place that has a name.
     pub(crate) fn address_named(&self, name: Digest) -> Option<Svma> {
         *self.places.get(&name.0)?

@@ -82,6 +82,7 @@ pub(crate) fn place(app: &App<'_>, slice: &Slice) -> Option<Placed> {
     spread::renewed(&mut work);
     spread::renamed(&mut work);
     spread::changed(&mut work);
+    spread::folded(&mut work);
     let claims: Vec<(usize, How)> = work.claims();
     let equal = claims.iter().filter(|(_, how)| how.is_equal()).count();
     Some(Placed { claims, equal, is_version: !spread::is_contradicted(&mut work) })

@@ -13,6 +13,9 @@ const CLASS_SHARE: usize = 30;
 /// What a body and what it refers to must weigh to be placed alone.
 pub(super) const ANCHOR: u32 = 12;
 
+/// So many bytes a function of another version must have.
+const LEAST_CHANGED: usize = 8;
+
 /// Another version is there by its classes' names alone, whatever became of their bodies, where the app has so many hundredths of them
 /// and so many at least: what others take over from a library, or it from them, is less of it.
 const NAMED_CLASSES: usize = 75;
@@ -370,7 +373,9 @@ pub(super) fn changed(work: &mut Work<'_, '_>) {
     let mut votes: Vec<_> = votes.into_iter().filter_map(|(callee, place)| Some((callee, place?))).collect();
     votes.sort_unstable();
     for (callee, place) in votes {
-        if !work.is_foreign(place) && !has_method(work, place) && work.at(place).is_none() {
+        // One instruction that returns may be folded with anybody's.
+        let is_code = work.app_function(place).is_some_and(|there| there.outline.len >= LEAST_CHANGED);
+        if is_code && !work.is_foreign(place) && !has_method(work, place) && work.at(place).is_none() {
             work.claim(callee, place, How::Changed);
         }
     }
@@ -388,9 +393,28 @@ pub(super) fn renamed(work: &mut Work<'_, '_>) {
             continue;
         }
         let place = work.app.function_named(known.name).map(number);
-        if let Some(place) = place.filter(|place| !work.is_foreign(*place) && work.at(*place).is_none()) {
+        let is_free = |work: &Work<'_, '_>, place: u32| {
+            !work.is_foreign(place)
+                && work.at(place).is_none()
+                && work.app_function(place).is_some_and(|there| !work.has_other_names(there))
+        };
+        if let Some(place) = place.filter(|place| is_free(work, *place)) {
             work.claim(function, place, How::Changed);
         }
+    }
+}
+
+/// Takes back functions of one instruction, which a linker may have folded with anybody's, where code calls them that is not the library's.
+pub(super) fn folded(work: &mut Work<'_, '_>) {
+    const WORD: usize = 4;
+    let placed: Vec<_> = work.placed().filter(|(_, _, how)| how.is_equal() && *how != How::Name).collect();
+    let is_others = |work: &Work<'_, '_>, place: u32| {
+        work.app_function(place).is_some_and(|there| there.outline.len <= WORD)
+            && work.app.callers(index(place)).iter().any(|caller| work.at(*caller).is_none())
+    };
+    let shared: Vec<_> = placed.into_iter().filter(|(_, place, _)| is_others(work, *place)).collect();
+    for (function, place, _) in shared {
+        work.take_back(function, place);
     }
 }
 
