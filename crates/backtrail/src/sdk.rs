@@ -6,6 +6,7 @@ mod mine;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use backtrail_core::Arch;
 pub use backtrail_resolve::OwnerSources;
@@ -13,7 +14,7 @@ pub use backtrail_sdk::{
     AppOwners, CodeOffset, Error, ErrorKind, Fingerprint, LONGEST_STAMP, LONGEST_STAMP_VERSION, Layout,
     LearnOptions, Learned, LinkMap, Markers, OwnedRange, OwnerMap, SHARED, Sighting, Stamped,
 };
-use backtrail_store::FileData;
+use backtrail_store::{FileData, Index, NoProgress, OpenFile, ScanOptions};
 pub use mine::{Build, BuildReport, Builds, ReportFrame};
 
 /// A file that could not be used.
@@ -165,27 +166,72 @@ fn fingerprint_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, SdkError> {
     Ok(files)
 }
 
+/// What else says something of an app's code.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct MapOptions {
+    /// Which slice of a fat file; all of them if not given.
+    pub arch: Option<Arch>,
+    /// The linker's map of the very build: then its word is taken.
+    pub link_map: Option<PathBuf>,
+    /// Where a stripped app's debug file is looked for, by its identity: files, and directories searched recursively.
+    pub symbols: Vec<PathBuf>,
+}
+
+impl MapOptions {
+    /// All slices, by fingerprints and stamps alone.
+    pub fn new() -> Self {
+        Self::default()
+    }
+}
+
 /// Says whose code is where in an app's binary, or in an `.app` bundle.
 ///
 /// # Errors
 /// Where a file cannot be read, or the link map is that of another build.
 pub fn map(
     app: &Path,
-    arch: Option<Arch>,
     fingerprints: &[Fingerprint],
-    link_map: Option<&Path>,
+    options: &MapOptions,
 ) -> Result<Vec<AppOwners>, SdkError> {
     let binary = binary(app);
     let data = open(&binary)?;
-    let link_map = match link_map {
+    let link_map = match &options.link_map {
         Some(path) => Some((path, LinkMap::parse(&open(path)?).map_err(content(path))?)),
         None => None,
     };
-    let stated = link_map.as_ref().map(|(_, map)| map);
-    backtrail_sdk::map_file(&data, arch, fingerprints, stated).map_err(|error| match &link_map {
+    let files = debug_files(&binary, &options.symbols)?;
+    let objects: Vec<_> = files.iter().filter_map(|file| file.object()).collect();
+    let mut known = backtrail_sdk::MapOptions::with_debug_files(&objects);
+    known.link_map = link_map.as_ref().map(|(_, map)| map);
+    let mapped = backtrail_sdk::map_file(&data, options.arch, fingerprints, &known);
+    let mut mapped = mapped.map_err(|error| match &link_map {
         Some((path, _)) if error.kind() == ErrorKind::Mismatch => content(path)(error),
         _ => content(&binary)(error),
-    })
+    })?;
+    for app in mapped.iter_mut().filter(|_| !options.symbols.is_empty()) {
+        if !objects.iter().any(|debug| debug.id() == app.id && debug.arch() == app.arch) {
+            app.owners.notes.push("no debug file of this build was found".to_owned());
+        }
+    }
+    Ok(mapped)
+}
+
+/// The debug files of all builds that a binary has.
+fn debug_files(binary: &Path, symbols: &[PathBuf]) -> Result<Vec<Arc<OpenFile>>, SdkError> {
+    if symbols.is_empty() {
+        return Ok(Vec::new());
+    }
+    let scan = |paths: &[PathBuf]| Index::scan(paths, &ScanOptions::default(), &NoProgress);
+    let (builds, index) = (scan(&[binary.to_owned()]), scan(symbols));
+    let mut files = Vec::new();
+    for build in builds.entries() {
+        let Some(id) = build.identity.id else { continue };
+        for entry in index.find(&id, Some(build.identity.arch)) {
+            files.push(index.object(entry).map_err(|error| SdkError::File(error))?);
+        }
+    }
+    Ok(files)
 }
 
 /// The layouts of libraries in an app's binary, in an `.app` bundle, or in a link map.

@@ -198,7 +198,7 @@ fn for_apple_s_systems_it_compiles_and_links() {
             .arg(&library)
             .arg("-o")
             .arg(&app));
-        let mapped = backtrail::sdk::map(&app, None, &[], None).unwrap();
+        let mapped = backtrail::sdk::map(&app, &[], &backtrail::sdk::MapOptions::new()).unwrap();
         let owned: Vec<_> = mapped.iter().flat_map(|one| &one.owners.ranges).collect();
         assert_eq!(owned.len(), 1);
         assert_eq!(owned.first().and_then(|owned| owned.version.as_deref()), Some("1.0"));

@@ -4,7 +4,7 @@ use crate::cache::TableCache;
 use crate::convert;
 use backtrail_core::{AddrRange, Confidence, Svma};
 use backtrail_model::{Image, Owner, OwnerKind, Process};
-use backtrail_sdk::{ErrorKind, Fingerprint, LinkMap, OwnedRange};
+use backtrail_sdk::{ErrorKind, Fingerprint, LinkMap, MapOptions, OwnedRange};
 use backtrail_store::OpenFile;
 use blake3::{Hash, Hasher};
 use std::fmt;
@@ -77,12 +77,17 @@ impl OwnerSources {
         unused.map(|named| format!("{}: is the link map of no binary that was found", named.name))
     }
 
-    /// Whose code is where in a binary.
-    pub(crate) fn owners(&self, binary: &OpenFile, cache: Option<&TableCache>) -> ImageOwners {
+    /// Whose code is where in a binary. `debug_files` are of the same build.
+    pub(crate) fn owners(
+        &self,
+        binary: &OpenFile,
+        debug_files: &[Arc<OpenFile>],
+        cache: Option<&TableCache>,
+    ) -> ImageOwners {
         let Some(object) = binary.object() else { return ImageOwners::default() };
         let mut found = ImageOwners::default();
         for named in &self.link_maps {
-            match backtrail_sdk::map(object, &self.fingerprints, Some(&named.map)) {
+            match backtrail_sdk::map(object, &self.fingerprints, &MapOptions::with_link_map(&*named.map)) {
                 Ok(owners) => {
                     named.is_used.store(true, Ordering::Relaxed);
                     found.add(owners.ranges);
@@ -95,13 +100,15 @@ impl OwnerSources {
             }
         }
         if let Some(map) = LinkMap::of_debug_map(object) {
-            if let Ok(owners) = backtrail_sdk::map(object, &self.fingerprints, Some(&map)) {
+            if let Ok(owners) =
+                backtrail_sdk::map(object, &self.fingerprints, &MapOptions::with_link_map(&map))
+            {
                 found.add(owners.ranges);
             }
             found.files = Some((Arc::new(map), "debug map"));
         }
         if !self.fingerprints.is_empty() {
-            let placed = self.placed(binary, cache, &mut found.problems);
+            let placed = self.placed(binary, debug_files, cache, &mut found.problems);
             found.add(placed);
         }
         found
@@ -111,11 +118,15 @@ impl OwnerSources {
     fn placed(
         &self,
         binary: &OpenFile,
+        debug_files: &[Arc<OpenFile>],
         cache: Option<&TableCache>,
         problems: &mut Vec<String>,
     ) -> Vec<OwnedRange> {
         let Some(object) = binary.object() else { return Vec::new() };
-        let map = |problems: &mut Vec<String>| match backtrail_sdk::map(object, &self.fingerprints, None) {
+        let debug: Vec<_> = debug_files.iter().filter_map(|file| file.object()).collect();
+        let options = MapOptions::with_debug_files(&debug);
+        let map = |problems: &mut Vec<String>| match backtrail_sdk::map(object, &self.fingerprints, &options)
+        {
             Ok(owners) => Some(owners.ranges),
             Err(error) => {
                 problems.push(format!("{}: {error}", binary.name()));
@@ -127,6 +138,9 @@ impl OwnerSources {
         hasher.update(env!("CARGO_PKG_VERSION").as_bytes());
         hasher.update(binary.arch().name().as_bytes());
         hasher.update(cache.content(binary.bytes()).as_bytes());
+        for file in debug_files.iter().filter(|file| file.object().is_some()) {
+            hasher.update(cache.content(file.bytes()).as_bytes());
+        }
         let place = cache.owners_place(&hasher.finalize());
         if let Some(kept) = read(&place) {
             return kept;

@@ -193,7 +193,7 @@ impl Symbols {
     pub(crate) fn owners(&self, files: &ImageFiles) -> Option<Arc<ImageOwners>> {
         let binary = files.binary.as_ref().filter(|_| !files.is_unproven)?;
         let make = || {
-            let owners = self.owner_sources.owners(binary, self.cache.as_ref());
+            let owners = self.owner_sources.owners(binary, &files.debug, self.cache.as_ref());
             (Arc::clone(binary), Arc::new(owners))
         };
         Some(self.owners.get(Arc::as_ptr(binary).addr(), make).1)

@@ -51,8 +51,10 @@ pub(crate) struct App<'d> {
     imports: Map<u64, Digest>,
     /// What the image exports, and may call by way of a slot: stripping leaves it.
     pub(crate) exports: Map<u64, Svma>,
-    /// The same by address: hashes of all names that are exported there.
-    exported: Map<u64, Vec<Digest>>,
+    /// By address: hashes of all names that symbol tables have for it, the debug file's included.
+    names: Map<u64, Vec<Digest>>,
+    /// By the hash of a name: where its function is. Nothing where the tables have several of that name.
+    places: Map<u64, Option<Svma>>,
     /// Pointers of an ELF image, by place.
     moved: Vec<(Svma, Svma)>,
     callers: OnceLock<Callers>,
@@ -70,7 +72,8 @@ struct Callers {
 }
 
 impl<'d> App<'d> {
-    pub(crate) fn read(object: &Object<'d>) -> Result<Self> {
+    /// Reads an app. `debug` is a debug file of the same build: a stripped app has its names there.
+    pub(crate) fn read(object: &Object<'d>, debug: Option<&Object<'_>>) -> Result<Self> {
         let arch = object.arch();
         let isa = Isa::of(arch).ok_or_else(|| {
             Error::new(ErrorKind::Unsupported, format!("code of {arch} is not compared with fingerprints"))
@@ -78,7 +81,8 @@ impl<'d> App<'d> {
         let sections = loaded_data(object);
         let pointers = object.pointers();
         let classes = pointers.as_ref().map(|pointers| Classes::read(object, pointers)).unwrap_or_default();
-        let functions = functions(object, isa, &sections, &classes);
+        let symbols = code_symbols(object, debug);
+        let functions = functions(object, isa, &sections, &classes, &symbols);
         let mut methods: Map<u64, Vec<Method>> = Map::default();
         for method in &classes.methods {
             methods.entry(method.address.get()).or_default().push(*method);
@@ -95,10 +99,20 @@ impl<'d> App<'d> {
             .collect();
         contents.sort_by_key(|(start, ..)| *start);
         let exports = exports(object);
-        let mut exported: Map<u64, Vec<Digest>> = Map::default();
-        for (name, address) in &exports {
-            exported.entry(address.get()).or_default().push(Digest(*name));
+        let mut names: Map<u64, Vec<Digest>> = Map::default();
+        let mut places: Map<u64, Option<Svma>> = Map::default();
+        for (address, name) in &symbols {
+            let there = names.entry(address.get()).or_default();
+            if !there.contains(name) {
+                there.push(*name);
+            }
+            let place = places.entry(name.0).or_insert(Some(*address));
+            if *place != Some(*address) {
+                *place = None;
+            }
         }
+        // Of an export there is one, whatever else has its name.
+        places.extend(exports.iter().map(|(name, address)| (*name, Some(*address))));
         Ok(Self {
             arch,
             is_mach_o: object.format() == Format::MachO,
@@ -112,7 +126,8 @@ impl<'d> App<'d> {
             classes: classes.objects,
             imports,
             exports,
-            exported,
+            names,
+            places,
             moved: object.moved_pointers().unwrap_or_default(),
             callers: OnceLock::new(),
             pointed: OnceLock::new(),
@@ -203,9 +218,29 @@ impl<'d> App<'d> {
         }
     }
 
-    /// The names that the image exports an address by.
-    pub(crate) fn exported_names(&self, address: Svma) -> &[Digest] {
-        self.exported.get(&address.get()).map(Vec::as_slice).unwrap_or_default()
+    /// Whether there are more names than those of exports.
+    pub(crate) fn has_symbols(&self) -> bool {
+        self.places.len() > self.exports.len()
+    }
+
+    /// The names that an address is known by.
+    pub(crate) fn names_at(&self, address: Svma) -> &[Digest] {
+        self.names.get(&address.get()).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// All names, by address.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &[Digest]> {
+        self.names.values().map(Vec::as_slice)
+    }
+
+    /// The one place that has a name.
+    pub(crate) fn address_named(&self, name: Digest) -> Option<Svma> {
+        *self.places.get(&name.0)?
+    }
+
+    /// The number of the one function that has a name.
+    pub(crate) fn function_named(&self, name: Digest) -> Option<usize> {
+        self.function_at(self.address_named(name)?)
     }
 
     /// Whether this is an import: a stub, or a slot.
@@ -355,12 +390,11 @@ fn functions(
     isa: Isa,
     sections: &[Cow<'_, [u8]>],
     classes: &Classes,
+    symbols: &[(Svma, Digest)],
 ) -> Vec<AppFunction> {
     let mut starts = object.function_starts().unwrap_or_default();
     starts.extend(classes.methods.iter().map(|method| method.address));
-    let symbols = object.symbols().unwrap_or_default();
-    let named = symbols.iter().filter(|symbol| symbol.is_code && symbol.section.is_some());
-    starts.extend(named.map(|symbol| symbol.address));
+    starts.extend(symbols.iter().map(|(address, _)| *address));
     starts.sort_unstable();
     starts.dedup();
     let mut found = Vec::with_capacity(starts.len());
@@ -391,6 +425,17 @@ fn functions(
     }
     found.sort_by_key(|function| function.start);
     found
+}
+
+/// What symbol tables say of code: addresses with hashes of names.
+fn code_symbols(object: &Object<'_>, debug: Option<&Object<'_>>) -> Vec<(Svma, Digest)> {
+    let mut named = Vec::new();
+    for object in std::iter::once(object).chain(debug) {
+        let symbols = object.symbols().unwrap_or_default();
+        let code = symbols.iter().filter(|symbol| symbol.is_code && symbol.section.is_some());
+        named.extend(code.map(|symbol| (symbol.address, Digest::of(Domain::Name, symbol.name.as_bytes()))));
+    }
+    named
 }
 
 /// What an image exports, by hashes of names.

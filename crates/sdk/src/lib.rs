@@ -27,7 +27,7 @@ pub use error::{Error, ErrorKind};
 pub use fingerprint::Fingerprint;
 pub use learn::{LearnOptions, Learned, learn};
 pub use link_map::{LinkMap, Piece};
-pub use map::{AppOwners, OwnerMap, map, map_file};
+pub use map::{AppOwners, MapOptions, OwnerMap, map, map_file};
 pub use markers::Markers;
 pub use mine::{BuildStacks, CodeOffset, Layout, Sighting, mine};
 pub use owned::{OwnedRange, SHARED};

@@ -33,6 +33,35 @@ pub struct AppOwners {
     pub owners: OwnerMap,
 }
 
+/// What else says something of an app's code.
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub struct MapOptions<'a> {
+    /// The linker's map of the very build: then its word is taken.
+    pub link_map: Option<&'a LinkMap>,
+    /// Debug files. A stripped app has its names in the one that has its identity and architecture; others are passed over.
+    pub debug_files: &'a [&'a Object<'a>],
+}
+
+impl<'a> MapOptions<'a> {
+    /// With a link map, if there is one.
+    pub fn with_link_map(link_map: impl Into<Option<&'a LinkMap>>) -> Self {
+        Self { link_map: link_map.into(), ..Self::default() }
+    }
+
+    /// With debug files.
+    pub fn with_debug_files(debug_files: &'a [&'a Object<'a>]) -> Self {
+        Self { debug_files, ..Self::default() }
+    }
+
+    /// The debug file of an app.
+    fn debug_file(&self, app: &Object<'_>) -> Option<&'a Object<'a>> {
+        let id = app.id()?;
+        let mut files = self.debug_files.iter();
+        files.find(|debug| debug.id() == Some(id) && debug.arch() == app.arch()).copied()
+    }
+}
+
 /// Each architecture of an app's binary, mapped as [`map`] does, or only the one that is asked for.
 ///
 /// # Errors
@@ -41,7 +70,7 @@ pub fn map_file(
     bytes: &[u8],
     arch: Option<Arch>,
     fingerprints: &[Fingerprint],
-    link_map: Option<&LinkMap>,
+    options: &MapOptions<'_>,
 ) -> Result<Vec<AppOwners>> {
     let limits = Limits::default();
     let mut mapped = Vec::new();
@@ -57,7 +86,7 @@ pub fn map_file(
                     "expected a linked app, found the input of a linker",
                 ));
             }
-            let owners = map(&object, fingerprints, link_map)?;
+            let owners = map(&object, fingerprints, options)?;
             Ok(AppOwners { arch: object.arch(), id: object.id(), owners })
         });
         match found {
@@ -79,19 +108,15 @@ pub fn map_file(
 ///
 /// # Errors
 /// Where the app's architecture is none that is compared, or the link map is that of another build.
-pub fn map(
-    object: &Object<'_>,
-    fingerprints: &[Fingerprint],
-    link_map: Option<&LinkMap>,
-) -> Result<OwnerMap> {
-    if let Some(link_map) = link_map {
+pub fn map(object: &Object<'_>, fingerprints: &[Fingerprint], options: &MapOptions<'_>) -> Result<OwnerMap> {
+    if let Some(link_map) = options.link_map {
         link_map.check(object)?;
         let (stamps, notes) = stamps(object, fingerprints);
         let mut ranges = link_map.owned(object, fingerprints);
         mark(&mut ranges, stamps);
         return Ok(OwnerMap { ranges, notes });
     }
-    let app = App::read(object)?;
+    let app = App::read(object, options.debug_file(object))?;
     let mut owners = OwnerMap::default();
     if app.functions.is_empty() {
         owners.notes.push("the app states no starts of functions".to_owned());

@@ -59,19 +59,18 @@ const LEAST_WEIGHT: u64 = 400;
 pub(crate) fn place(app: &App<'_>, slice: &Slice) -> Option<Placed> {
     let mut work = Work::new(app, slice);
     spread::names(&mut work);
-    spread::exports(&mut work);
-    spread::bodies(&mut work);
-    spread::calls(&mut work);
-    spread::verify(&mut work);
-    spread::groups(&mut work);
-    spread::calls(&mut work);
-    let is_there = is_there(&work);
+    spread::symbols(&mut work);
+    by_bodies(&mut work);
+    work.is_there = is_there(&work);
     // Claims that rest on names come last, but also tell that something of it is there.
-    if !is_there && !spread::renewed(&mut work) {
+    if !work.is_there && !spread::renewed(&mut work) {
         return None;
     }
-    if !is_there {
+    if !work.is_there {
         return Some(Placed { claims: work.claims(), equal: 0, is_version: false });
+    }
+    if app.has_symbols() {
+        by_bodies(&mut work);
     }
     order::fill(&mut work);
     // What order placed may call what nothing else does.
@@ -83,9 +82,19 @@ pub(crate) fn place(app: &App<'_>, slice: &Slice) -> Option<Placed> {
     spread::renewed(&mut work);
     spread::renamed(&mut work);
     spread::changed(&mut work);
+    spread::folded(&mut work);
     let claims: Vec<(usize, How)> = work.claims();
     let equal = claims.iter().filter(|(_, how)| how.is_equal()).count();
     Some(Placed { claims, equal, is_version: !spread::is_contradicted(&mut work) })
+}
+
+/// What bodies tell, and what is called there.
+fn by_bodies(work: &mut Work<'_, '_>) {
+    spread::bodies(work);
+    spread::calls(work);
+    spread::verify(work);
+    spread::groups(work);
+    spread::calls(work);
 }
 
 fn is_there(work: &Work<'_, '_>) -> bool {

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test program")]
 
-use backtrail_sdk::{ErrorKind, Fingerprint, LearnOptions, LinkMap, learn, map_file, stamp};
+use backtrail_sdk::{ErrorKind, Fingerprint, LearnOptions, LinkMap, MapOptions, learn, map_file, stamp};
 
 const MAP: &str = "# Path: app\n# Arch: arm64\n# Object files:\n[  0] linker synthesized\n[  1] /x/libv.a(a b.o)\n\
 # Sections:\n# Address\tSize\tSegment\tSection\n0x100004000\t0x00000040\t__TEXT\t__text\n# Symbols:\n\
@@ -55,7 +55,7 @@ fn what_is_none_is_refused_with_what_was_expected() {
     let options = LearnOptions::new("x", "1");
     assert!(learn(&[("x", b"not a library")], &options).is_err());
     assert!(learn(&[("x", b"!<arch>\n")], &options).is_err());
-    assert!(map_file(b"no app", None, &[], None).is_err());
+    assert!(map_file(b"no app", None, &[], &MapOptions::default()).is_err());
 }
 
 #[test]

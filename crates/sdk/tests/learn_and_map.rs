@@ -10,8 +10,8 @@ use std::process::Command;
 use backtrail_core::{Arch, Confidence, Rva};
 use backtrail_object::{Limits, Object};
 use backtrail_sdk::{
-    BuildStacks, CodeOffset, Fingerprint, Layout, LearnOptions, LinkMap, OwnerMap, SHARED, learn, map, mine,
-    stamp, unstamp,
+    BuildStacks, CodeOffset, Fingerprint, Layout, LearnOptions, LinkMap, MapOptions, OwnerMap, SHARED, learn,
+    map, mine, stamp, unstamp,
 };
 use backtrail_testkit::TempDir;
 use common::{run, tool};
@@ -134,13 +134,14 @@ fn link(
         }
     }
     run(command.arg("-o").arg(&app));
+    std::fs::copy(&app, built.directory.join("app.whole")).unwrap();
     run(Command::new(&tools.strip).arg(&app));
     (std::fs::read(app).unwrap(), std::fs::read(link_map).unwrap())
 }
 
 fn owners(app: &[u8], fingerprint: &Fingerprint, link_map: Option<&LinkMap>) -> OwnerMap {
     let object = Object::parse_with(app, &Limits::default()).unwrap();
-    map(&object, std::slice::from_ref(fingerprint), link_map).unwrap()
+    map(&object, std::slice::from_ref(fingerprint), &MapOptions::with_link_map(link_map)).unwrap()
 }
 
 /// How many of the library's functions are found, how many there are, and how many others are claimed.
@@ -191,7 +192,8 @@ fn check(is_mach_o: bool, target: &str, ways: &[&[&str]]) {
     // The map of another build is refused.
     let (other, _) = link(&tools, &built, is_mach_o, None, &[]);
     let object = Object::parse_with(&other, &Limits::default()).unwrap();
-    let refused = map(&object, &[fingerprint], Some(&LinkMap::parse(&link_map).unwrap()));
+    let refused =
+        map(&object, &[fingerprint], &MapOptions::with_link_map(&LinkMap::parse(&link_map).unwrap()));
     assert!(refused.unwrap_err().to_string().contains("another build"));
 }
 
@@ -217,6 +219,55 @@ fn elf_libraries_for_aarch64() {
 #[test]
 fn elf_libraries_for_x86_64() {
     check(false, "x86_64-linux-gnu", &[&[], &["-Bsymbolic"], &["--gc-sections"]]);
+}
+
+/// Eight functions whose code says nothing: the app has as many.
+fn alike(prefix: &str) -> String {
+    (0..8).map(|number| format!("int {prefix}_{number}(void) {{ return 7; }}\n")).collect()
+}
+
+#[test]
+fn names_of_a_debug_file_tell_what_code_does_not() {
+    for (is_mach_o, target) in [(true, "arm64-apple-ios14.0"), (false, "x86_64-linux-gnu")] {
+        let Some(tools) = tools(if is_mach_o { "ld64.lld" } else { "ld.lld" }) else { return };
+        let built = build(&tools, target);
+        let compile = |name: &str| {
+            let source = built.directory.write(format!("{name}.c"), alike(name));
+            let object = built.directory.join(format!("{name}.o"));
+            let mut command = Command::new(&tools.clang);
+            command.args(["-target", target, "-O2", "-fPIC", "-fvisibility=hidden", "-funwind-tables", "-c"]);
+            run(command.arg(source).arg("-o").arg(&object));
+            object
+        };
+        let (theirs, own) = (compile("libvendor_alike"), compile("own"));
+        run(Command::new(&tools.ar).arg("rcs").arg(&built.library).arg(theirs));
+        let fingerprint = fingerprint(&built.library);
+        let own = own.to_string_lossy().into_owned();
+        let id: &[&str] = if is_mach_o { &[] } else { &["--build-id"] };
+        let flags = [&[own.as_str()], id].concat();
+        let link = |library| {
+            let (app, link_map) = link(&tools, &built, is_mach_o, library, &flags);
+            (app, std::fs::read(built.directory.join("app.whole")).unwrap(), link_map)
+        };
+        let (app, whole, link_map) = link(Some(&built.library));
+        let (stripped, _, wrong) = judge(&app, &link_map, &owners(&app, &fingerprint, None));
+        assert_eq!(wrong, 0);
+        let object = Object::parse_with(&app, &Limits::default()).unwrap();
+        let debug = Object::parse_with(&whole, &Limits::default()).unwrap();
+        let known = std::slice::from_ref(&fingerprint);
+        let found = map(&object, known, &MapOptions::with_debug_files(&[&debug])).unwrap();
+        let (met, there, wrong) = judge(&app, &link_map, &found);
+        assert_eq!((met, wrong), (there, 0));
+        assert_eq!(stripped + 8, there, "those that are alike");
+        assert!(found.ranges.iter().all(|owned| owned.version.as_deref() == Some("2.1")));
+        // The app's own symbols do as well.
+        assert_eq!(map(&debug, known, &MapOptions::default()).unwrap(), found);
+        // Another build's names are of other places.
+        let (other, ..) = link(None);
+        let other = Object::parse_with(&other, &Limits::default()).unwrap();
+        let found = map(&other, known, &MapOptions::with_debug_files(&[&debug])).unwrap();
+        assert_eq!(found.ranges, []);
+    }
 }
 
 /// Behind each `bl` of an app's code, from its image base: of the library, and all others.
@@ -323,7 +374,7 @@ fn code_that_two_libraries_have_is_shared() {
     let both = [archive("A", [0, 1, 2]), archive("B", [1, 2, 3])];
     let (app, link_map) = link(&tools, &built, true, Some(&built.library), &[]);
     let object = Object::parse_with(&app, &Limits::default()).unwrap();
-    let found = map(&object, &both, None).unwrap();
+    let found = map(&object, &both, &MapOptions::default()).unwrap();
     let truth = LinkMap::parse(&link_map).unwrap();
     let mut shared = 0;
     for piece in truth.pieces().filter(|piece| !piece.range.is_empty() && piece.file.contains("libvendor")) {
@@ -345,7 +396,7 @@ fn code_that_two_libraries_have_is_shared() {
     // One whose code is all another's is not there by itself.
     let (one, _) = link(&tools, &built, true, Some(&built.directory.join("libA.a")), &[]);
     let object = Object::parse_with(&one, &Limits::default()).unwrap();
-    let found = map(&object, &both, None).unwrap();
+    let found = map(&object, &both, &MapOptions::default()).unwrap();
     assert!(found.ranges.iter().all(|owned| owned.owner == "A"), "{:?}", found.ranges);
 }
 

@@ -10,7 +10,7 @@ use std::process::Command;
 
 use backtrail_core::Confidence;
 use backtrail_object::{Limits, Object};
-use backtrail_sdk::{LinkMap, Markers, OwnerMap, Stamped, map, map_file, stamp, unstamp};
+use backtrail_sdk::{LinkMap, MapOptions, Markers, OwnerMap, Stamped, map, map_file, stamp, unstamp};
 use backtrail_testkit::TempDir;
 use common::{run, tool};
 
@@ -104,7 +104,7 @@ fn link(built: &Built, linker: &str, flags: &[&str], inputs: &[&Path]) -> Option
 
 fn owners(path: &Path) -> OwnerMap {
     let data = std::fs::read(path).unwrap();
-    map_file(&data, None, &[], None).unwrap().swap_remove(0).owners
+    map_file(&data, None, &[], &MapOptions::default()).unwrap().swap_remove(0).owners
 }
 
 /// Checks that the stamp is there, that it has what the link map says, and that it survives stripping.
@@ -112,7 +112,7 @@ fn check(linked: &Linked, version: Option<&str>) {
     let data = std::fs::read(&linked.app).unwrap();
     let truth = LinkMap::parse(&std::fs::read(&linked.map).unwrap()).unwrap();
     let object = Object::parse_with(&data, &Limits::default()).unwrap();
-    let found = map(&object, &[], None).unwrap();
+    let found = map(&object, &[], &MapOptions::default()).unwrap();
     assert_eq!(found.ranges.len(), 1, "{:?}", found.ranges);
     let owned = &found.ranges[0];
     assert_eq!((owned.owner.as_str(), owned.version.as_deref()), ("vend", version));
@@ -333,7 +333,7 @@ fn markers_enclose_what_is_likely_the_library_s() {
     let Some(linked) = link(&built, "ld64.lld", &[], &[&app, &marked, &library]) else { return };
     let data = std::fs::read(&linked.app).unwrap();
     let find = |text: &str| {
-        let mut mapped = map_file(&data, None, &[], None).unwrap();
+        let mut mapped = map_file(&data, None, &[], &MapOptions::default()).unwrap();
         text.parse::<Markers>().unwrap().add_to(&data, &mut mapped).unwrap();
         let owners = mapped.swap_remove(0).owners;
         let found = owners.ranges.into_iter().find(|owned| owned.how == "markers");

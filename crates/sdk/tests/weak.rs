@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use backtrail_object::{Limits, Object};
-use backtrail_sdk::{LearnOptions, LinkMap, learn, map};
+use backtrail_sdk::{LearnOptions, LinkMap, MapOptions, learn, map};
 use backtrail_testkit::TempDir;
 use common::{run, tool};
 
@@ -116,7 +116,7 @@ fn judge(built: &Built, flags: &[&str]) -> (usize, Vec<u64>, Vec<u64>) {
     let known = learn(&[("libvendor.a", &data)], &LearnOptions::new("Vendor", "1")).unwrap();
     let app = std::fs::read(app).unwrap();
     let object = Object::parse_with(&app, &Limits::default()).unwrap();
-    let found = map(&object, &[known.fingerprint], None).unwrap();
+    let found = map(&object, &[known.fingerprint], &MapOptions::default()).unwrap();
     let truth = LinkMap::parse(&std::fs::read(link_map).unwrap()).unwrap();
     let pieces: Vec<_> = truth.pieces().filter(|piece| !piece.range.is_empty()).collect();
     let (mut there, mut missing, mut wrong) = (0, Vec::new(), Vec::new());

@@ -7,7 +7,7 @@ use std::process::Command;
 use backtrail_sdk::Fingerprint;
 
 use crate::app::{LLVM, Random, objects, run as run_program, tiny_objects};
-use crate::judge::{Owner, Score, judge};
+use crate::judge::{Linked, Owner, Score, judge};
 use crate::libraries::{DEVELOPMENT, FURTHER, HELD_OUT, Language, Library, VERSIONS};
 use crate::{Result, copies, elf, mine, speed, stamps};
 
@@ -67,11 +67,19 @@ struct Options {
     arch: &'static str,
     /// Whether the apps export what they define, as linkers have it by default.
     has_exports: bool,
+    /// Whether the apps' symbols are at hand, as in a debug file.
+    has_symbols: bool,
 }
 
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
-    let mut options =
-        Options { show: 0, wanted: Vec::new(), libraries: Vec::new(), arch: "arm64", has_exports: true };
+    let mut options = Options {
+        show: 0,
+        wanted: Vec::new(),
+        libraries: Vec::new(),
+        arch: "arm64",
+        has_exports: true,
+        has_symbols: false,
+    };
     let mut is_elf = false;
     let mut known = DEVELOPMENT;
     let mut rest = arguments.iter();
@@ -83,13 +91,14 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
             "--held-out" => known = HELD_OUT,
             "--further" => known = FURTHER,
             "--no-exports" => options.has_exports = false,
+            "--symbols" => options.has_symbols = true,
             "--x86_64" => options.arch = "x86_64",
             other => options.wanted.push(other.to_owned()),
         }
     }
     let cache = cache()?;
     if is_elf {
-        return elf::cases(&cache, &|name| options.wants(name), options.show);
+        return elf::cases(&cache, &|name| options.wants(name), options.has_symbols, options.show);
     }
     let mut totals: Vec<(String, Score)> = Vec::new();
     for library in known.iter().filter(|library| options.takes(library.name)) {
@@ -158,6 +167,14 @@ fn cache() -> Result<PathBuf> {
 pub(crate) struct Link {
     pub(crate) app: PathBuf,
     pub(crate) map: PathBuf,
+    /// The app before it was stripped.
+    whole: PathBuf,
+}
+
+impl Link {
+    fn linked(&self, has_symbols: bool) -> Linked<'_> {
+        Linked { app: &self.app, map: &self.map, symbols: has_symbols.then_some(&self.whole) }
+    }
 }
 
 pub(crate) fn link(cache: &Path, arch: &str, name: &str, arguments: &[String]) -> Result<Link> {
@@ -167,7 +184,7 @@ pub(crate) fn link(cache: &Path, arch: &str, name: &str, arguments: &[String]) -
     let stamp = directory.join("arguments");
     let wanted = arguments.join("\n");
     if app.exists() && std::fs::read_to_string(&stamp).is_ok_and(|known| known == wanted) {
-        return Ok(Link { app, map });
+        return Ok(Link { app, map, whole });
     }
     let mut command = Command::new(format!("ld64.lld-{LLVM}"));
     let platform = if arch == "x86_64" { ["ios-simulator", "14.0", "17.0"] } else { ["ios", "14.0", "17.0"] };
@@ -177,7 +194,7 @@ pub(crate) fn link(cache: &Path, arch: &str, name: &str, arguments: &[String]) -
     std::fs::copy(&whole, &app).map_err(|error| error.to_string())?;
     run_program(Command::new(format!("llvm-strip-{LLVM}")).arg(&app))?;
     std::fs::write(stamp, wanted).map_err(|error| error.to_string())?;
-    Ok(Link { app, map })
+    Ok(Link { app, map, whole })
 }
 
 pub(crate) fn target(arch: &str) -> String {
@@ -352,7 +369,7 @@ fn case(
     let name = options.linked(&mut arguments, format!("{}-{name}", library.name));
     let link = link(cache, arch, &name, &arguments)?;
     let owners = [Owner { path: &file, name: library.name }];
-    judge(&link.app, &link.map, fingerprints, &owners, None, options.show)
+    judge(link.linked(options.has_symbols), fingerprints, &owners, None, options.show)
 }
 
 /// The names of a library's functions.
@@ -379,7 +396,7 @@ fn versions(cache: &Path, options: &Options) -> Result<()> {
             let file = shown(&there.file(cache)?);
             let owners = [Owner { path: &file, name }];
             let names = names(&shown(&known.file(cache)?), options.arch)?;
-            let score = judge(&link.app, &link.map, &[fingerprint], &owners, Some(&names), options.show)?;
+            let score = judge(link.linked(options.has_symbols), &[fingerprint], &owners, Some(&names), options.show)?;
             println!("{:<12} {:<18} {}", there.name, format!("by {}", known.version), score.line());
             println!("{:31} {}", "", score.named_line());
         }
@@ -407,7 +424,7 @@ fn several(cache: &Path, options: &Options) -> Result<()> {
         .zip(&files)
         .map(|(library, file)| Owner { path: file, name: library.name })
         .collect();
-    let score = judge(&link.app, &link.map, &fingerprints, &owners, None, options.show)?;
+    let score = judge(link.linked(options.has_symbols), &fingerprints, &owners, None, options.show)?;
     println!("{:<11} {:<18} {}", "three", "several", score.line());
     Ok(())
 }

@@ -7,7 +7,7 @@ use backtrail_sdk::{LearnOptions, learn};
 
 use crate::Result;
 use crate::app::{LLVM, objects, run};
-use crate::judge::{Owner, Score, judge};
+use crate::judge::{Linked, Owner, Score, judge};
 
 /// Static libraries by name, target and path: below the cache, or the system's own (Debian's packages libssl-dev,
 /// libsqlite3-dev, zlib1g-dev; libcurl4-openssl-dev, libexpat1-dev, libpng-dev, libzstd-dev).
@@ -76,7 +76,12 @@ pub(crate) fn link_options(target: &str, is_static: bool) -> Vec<&'static str> {
     options
 }
 
-pub(crate) fn cases(cache: &Path, wants: &dyn Fn(&str) -> bool, show: usize) -> Result<()> {
+pub(crate) fn cases(
+    cache: &Path,
+    wants: &dyn Fn(&str) -> bool,
+    has_symbols: bool,
+    show: usize,
+) -> Result<()> {
     let mut totals: Vec<(String, Score)> = Vec::new();
     for (name, target, path) in LIBRARIES {
         let file = if path.starts_with('/') { PathBuf::from(path) } else { cache.join(path) };
@@ -108,7 +113,8 @@ pub(crate) fn cases(cache: &Path, wants: &dyn Fn(&str) -> bool, show: usize) -> 
             run(Command::new(format!("llvm-strip-{LLVM}")).arg(&app))?;
             let path = file.display().to_string();
             let owners = [Owner { path: &path, name }];
-            let score = judge(&app, &map, std::slice::from_ref(&learned.fingerprint), &owners, None, show)?;
+            let linked = Linked { app: &app, map: &map, symbols: has_symbols.then_some(&whole) };
+            let score = judge(linked, std::slice::from_ref(&learned.fingerprint), &owners, None, show)?;
             println!("{name:<8} {target:<27} {way:<12} {}", score.line());
             match totals.iter_mut().find(|(known, _)| known == way) {
                 Some((_, total)) => total.add(&score),

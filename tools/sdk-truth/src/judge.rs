@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use backtrail_object::{Limits, Object};
-use backtrail_sdk::{Fingerprint, LinkMap, OwnedRange, map};
+use backtrail_sdk::{Fingerprint, LinkMap, MapOptions, OwnedRange, map};
 
 use crate::Result;
 
@@ -89,23 +89,38 @@ pub(crate) struct Owner<'a> {
     pub(crate) name: &'a str,
 }
 
+/// An app as the judge knows it.
+#[derive(Clone, Copy)]
+pub(crate) struct Linked<'a> {
+    /// Stripped.
+    pub(crate) app: &'a Path,
+    pub(crate) map: &'a Path,
+    /// The app before that, where its symbols may be used as those of a debug file are.
+    pub(crate) symbols: Option<&'a Path>,
+}
+
 /// Maps the stripped app and judges by the link map of the unstripped one. `known` are the names of the known version's functions.
 /// `show` prints what is wrong or missing.
 pub(crate) fn judge(
-    app: &Path,
-    link_map: &Path,
+    linked: Linked<'_>,
     fingerprints: &[Fingerprint],
     owners: &[Owner<'_>],
     known: Option<&HashSet<String>>,
     show: usize,
 ) -> Result<Score> {
-    let data = std::fs::read(app).map_err(|error| format!("{}: {error}", app.display()))?;
-    let truth = std::fs::read(link_map).map_err(|error| format!("{}: {error}", link_map.display()))?;
+    let read = |path: &Path| std::fs::read(path).map_err(|error| format!("{}: {error}", path.display()));
+    let (data, truth) = (read(linked.app)?, read(linked.map)?);
+    let symbols = linked.symbols.map(read).transpose()?;
     let text = String::from_utf8_lossy(&truth).into_owned();
     let truth = LinkMap::parse(&truth).map_err(|error| error.to_string())?;
     let object = Object::parse_with(&data, &Limits::default()).map_err(|error| error.to_string())?;
+    let limits = Limits::default();
+    let symbols = symbols.as_deref().map(|symbols| Object::parse_with(symbols, &limits));
+    let symbols = symbols.transpose().map_err(|error| error.to_string())?;
+    let debug_files: Vec<_> = symbols.iter().collect();
     let start = std::time::Instant::now();
-    let found = map(&object, fingerprints, None).map_err(|error| error.to_string())?;
+    let found = map(&object, fingerprints, &MapOptions::with_debug_files(&debug_files))
+        .map_err(|error| error.to_string())?;
     let seconds = start.elapsed().as_secs_f64();
     let code: Vec<_> = object
         .sections()

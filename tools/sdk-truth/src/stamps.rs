@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use backtrail_object::{Limits, Object};
-use backtrail_sdk::{LinkMap, map_file, stamp, unstamp};
+use backtrail_sdk::{LinkMap, MapOptions, map_file, stamp, unstamp};
 
 use crate::app::{LLVM, objects, run};
 use crate::cases::{app_objects, link, order_file, shown, target};
@@ -140,7 +140,7 @@ fn report(what: &str, app: &Path, map: &Path, library: &str, section: &str) -> R
             (false, false) => {}
         }
     }
-    let mapped = map_file(&data, None, &[], None).map_err(|error| error.to_string())?;
+    let mapped = map_file(&data, None, &[], &MapOptions::default()).map_err(|error| error.to_string())?;
     let mut owned = mapped.iter().flat_map(|one| &one.owners.ranges).filter(|owned| owned.owner == NAME);
     let version = owned.next().and_then(|owned| owned.version.as_deref()).unwrap_or("no version");
     println!(

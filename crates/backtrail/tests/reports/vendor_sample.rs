@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use backtrail::sdk::{self, LearnOptions, OwnedRange};
+use backtrail::sdk::{self, LearnOptions, MapOptions, OwnedRange};
 use backtrail::{Analysis, Limits, NoProgress, Symbols};
 use backtrail_core::{Confidence, Svma};
 
@@ -20,7 +20,9 @@ fn owners(link_map: Option<&Path>) -> Vec<OwnedRange> {
     let meter =
         sdk::learn(&vendor().join("libMeter.a"), &LearnOptions::new("meter", "4.0")).unwrap().fingerprint;
     let app = vendor().join("app/Shop.app");
-    sdk::map(&app, None, &[ledger, meter], link_map).unwrap().swap_remove(0).owners.ranges
+    let mut options = MapOptions::new();
+    options.link_map = link_map.map(Path::to_owned);
+    sdk::map(&app, &[ledger, meter], &options).unwrap().swap_remove(0).owners.ranges
 }
 
 fn owner(ranges: &[OwnedRange], at: u64) -> Option<(&str, Option<&str>, Confidence)> {

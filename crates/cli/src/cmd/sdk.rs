@@ -65,6 +65,10 @@ struct Map {
     /// The linker's map of this very build: then its word is taken.
     #[arg(long, value_name = "M")]
     link_map: Option<PathBuf>,
+    /// Where to look for a stripped app's debug file, by its identity: a file, or a directory searched recursively. Names tell more
+    /// than code alone. Repeatable.
+    #[arg(short, long, value_name = "PATH")]
+    symbols: Vec<PathBuf>,
     /// A library's first and last function, whose names the app still has: [NAME=]BEGIN,END.
     #[arg(long, value_name = "BEGIN,END")]
     markers: Vec<sdk::Markers>,
@@ -186,9 +190,12 @@ fn learn(args: &Learn, console: &Console) -> Result<Outcome, Failure> {
 fn map(args: &Map, console: &Console) -> Result<Outcome, Failure> {
     let inputs = [&args.app].into_iter().chain(&args.sdk).chain(&args.link_map);
     inputs.map(PathBuf::as_path).try_for_each(refuse_pipe).map_err(Failure::Input)?;
-    let arch = args.arch.as_deref().map(named_arch).transpose()?;
+    let mut options = sdk::MapOptions::new();
+    options.arch = args.arch.as_deref().map(named_arch).transpose()?;
+    options.link_map.clone_from(&args.link_map);
+    options.symbols.clone_from(&args.symbols);
     let fingerprints = sdk::fingerprints(&args.sdk).map_err(failed)?;
-    let mut mapped = sdk::map(&args.app, arch, &fingerprints, args.link_map.as_deref()).map_err(failed)?;
+    let mut mapped = sdk::map(&args.app, &fingerprints, &options).map_err(failed)?;
     for markers in &args.markers {
         sdk::add_markers(&args.app, markers, &mut mapped).map_err(failed)?;
     }

@@ -9,7 +9,7 @@ use crate::fingerprint::{Fingerprint, Function, Slice, Target, index};
 use crate::hash::Map;
 use crate::isa::Isa;
 use crate::link_map::LinkMap;
-use crate::map::map;
+use crate::map::{MapOptions, map};
 
 /// What may lie between two functions of a library and does not part it: what was not told, and linkers' own code.
 const GAP: u64 = 4096;
@@ -225,8 +225,8 @@ impl Layout {
         fingerprints: &[Fingerprint],
         link_map: Option<&LinkMap>,
     ) -> Result<Vec<Self>> {
-        let owners = map(object, fingerprints, link_map)?;
-        let app = App::read(object)?;
+        let owners = map(object, fingerprints, &MapOptions::with_link_map(link_map))?;
+        let app = App::read(object, None)?;
         let mut layouts: Vec<Self> = Vec::new();
         for fingerprint in fingerprints {
             let is_new = !layouts.iter().any(|layout| layout.name == fingerprint.name);

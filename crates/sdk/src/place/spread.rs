@@ -13,6 +13,9 @@ const CLASS_SHARE: usize = 30;
 /// What a body and what it refers to must weigh to be placed alone.
 pub(super) const ANCHOR: u32 = 12;
 
+/// So many bytes a function of another version must have.
+const LEAST_CHANGED: usize = 8;
+
 /// Another version is there by its classes' names alone, whatever became of their bodies, where the app has so many hundredths of them
 /// and so many at least: what others take over from a library, or it from them, is less of it.
 const NAMED_CLASSES: usize = 75;
@@ -109,13 +112,22 @@ pub(super) fn renewed(work: &mut Work<'_, '_>) -> bool {
     true
 }
 
-/// Functions that the image exports, by name and body.
-pub(super) fn exports(work: &mut Work<'_, '_>) {
+/// Functions that the app has by name, and with their body.
+pub(super) fn symbols(work: &mut Work<'_, '_>) {
     let slice = work.slice;
+    let mut count: Map<u64, usize> = Map::default();
+    for known in &slice.functions {
+        *count.entry(known.name.0).or_default() += 1;
+    }
     for (function, known) in (0u32..).zip(&slice.functions) {
-        let address = work.app.exports.get(&known.name.0).copied();
-        let place = address.and_then(|address| work.app.function_at(address)).map(number);
-        if let Some(place) = place.filter(|_| known.reach == Reach::Global)
+        // Of functions that only their own object files can name, several may have one name.
+        let is_one = match known.reach {
+            Reach::Global => true,
+            Reach::Local => count.get(&known.name.0) == Some(&1),
+            Reach::Weak => false,
+        };
+        let place = work.app.function_named(known.name).map(number);
+        if let Some(place) = place.filter(|place| is_one && !work.is_foreign(*place))
             && work.matches(function, place)
             && work.agreement(function, place).is_some()
         {
@@ -361,13 +373,15 @@ pub(super) fn changed(work: &mut Work<'_, '_>) {
     let mut votes: Vec<_> = votes.into_iter().filter_map(|(callee, place)| Some((callee, place?))).collect();
     votes.sort_unstable();
     for (callee, place) in votes {
-        if !work.is_foreign(place) && !has_method(work, place) && work.at(place).is_none() {
+        // One instruction that returns may be folded with anybody's.
+        let is_code = work.app_function(place).is_some_and(|there| there.outline.len >= LEAST_CHANGED);
+        if is_code && !work.is_foreign(place) && !has_method(work, place) && work.at(place).is_none() {
             work.claim(callee, place, How::Changed);
         }
     }
 }
 
-/// Functions that the app exports by the library's names, with other bodies: of another version. An object file of which something was
+/// Functions that the app has by the library's names, with other bodies: of another version. An object file of which something was
 /// found defines its names itself; a linker takes no second definition.
 pub(super) fn renamed(work: &mut Work<'_, '_>) {
     let placed = work.placed().filter(|(_, _, how)| how.is_equal());
@@ -378,11 +392,29 @@ pub(super) fn renamed(work: &mut Work<'_, '_>) {
         if known.reach != Reach::Global || !members.contains(&known.member) {
             continue;
         }
-        let address = work.app.exports.get(&known.name.0).copied();
-        let place = address.and_then(|address| work.app.function_at(address)).map(number);
-        if let Some(place) = place.filter(|place| !work.is_foreign(*place) && work.at(*place).is_none()) {
+        let place = work.app.function_named(known.name).map(number);
+        let is_free = |work: &Work<'_, '_>, place: u32| {
+            !work.is_foreign(place)
+                && work.at(place).is_none()
+                && work.app_function(place).is_some_and(|there| !work.has_other_names(there))
+        };
+        if let Some(place) = place.filter(|place| is_free(work, *place)) {
             work.claim(function, place, How::Changed);
         }
+    }
+}
+
+/// Takes back functions of one instruction, which a linker may have folded with anybody's, where code calls them that is not the library's.
+pub(super) fn folded(work: &mut Work<'_, '_>) {
+    const WORD: usize = 4;
+    let placed: Vec<_> = work.placed().filter(|(_, _, how)| how.is_equal() && *how != How::Name).collect();
+    let is_others = |work: &Work<'_, '_>, place: u32| {
+        work.app_function(place).is_some_and(|there| there.outline.len <= WORD)
+            && work.app.callers(index(place)).iter().any(|caller| work.at(*caller).is_none())
+    };
+    let shared: Vec<_> = placed.into_iter().filter(|(_, place, _)| is_others(work, *place)).collect();
+    for (function, place, _) in shared {
+        work.take_back(function, place);
     }
 }
 

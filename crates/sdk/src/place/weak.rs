@@ -7,7 +7,7 @@ use super::How;
 use super::spread::{has_method, references};
 use super::work::Work;
 use crate::fingerprint::{DataPointer, Target, index};
-use crate::hash::Map;
+use crate::hash::{Digest, Map};
 
 /// What is found by one round may lead to more.
 const ROUNDS: usize = 16;
@@ -66,15 +66,17 @@ impl WeakCandidates {
             .collect();
         known.sort_unstable();
         let mut named: Vec<(u32, Svma)> = Vec::new();
-        // What the app exports by the library's name needs nothing that leads to it.
-        let mut exported: Vec<(u32, Svma)> = Vec::new();
+        // What the app has by the library's name needs nothing that leads to it.
+        let mut by_name: Vec<(u32, Svma)> = Vec::new();
         for (name, functions) in copies {
-            if let (Some(address), Some(function)) = (work.app.exports.get(name), functions.first()) {
-                exported.push((*function, *address));
+            if let (Some(address), Some(function)) =
+                (work.app.address_named(Digest(*name)), functions.first())
+            {
+                by_name.push((*function, address));
             }
         }
-        exported.sort_unstable();
-        for (function, address) in exported {
+        by_name.sort_unstable();
+        for (function, address) in by_name {
             self.function(work, copies, function, address, &mut open);
         }
         for (target, address) in known {

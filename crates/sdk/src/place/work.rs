@@ -10,6 +10,9 @@ use super::How;
 /// Functions of a library with one outline: more say nothing.
 const CROWD: usize = 256;
 
+/// From so many words on, equal code of others is no chance.
+const FOLDED: u32 = 3;
+
 /// What a text or an import that agrees is worth, in words of code.
 const AGREEMENT: u32 = 4;
 
@@ -17,6 +20,12 @@ pub(super) struct Work<'a, 'd> {
     pub(super) app: &'a App<'d>,
     pub(super) slice: &'a Slice,
     weights: Vec<u32>,
+    /// Whether enough was found by strict rules.
+    pub(super) is_there: bool,
+    /// Names of the library's functions.
+    names: Set<u64>,
+    /// Whether several of the library's functions are at one place: then the linker folded equal code.
+    is_folded: bool,
     by_outline: Map<u64, Vec<u32>>,
     /// The library's functions by method.
     methods: Map<(u64, u64), u32>,
@@ -40,10 +49,16 @@ impl<'a, 'd> Work<'a, 'd> {
             }
         }
         let methods = slice.methods.iter();
+        let names: Set<u64> = slice.functions.iter().map(|function| function.name.0).collect();
+        let is_known = |name: &&Digest| names.contains(&name.0);
+        let is_folded = app.names().any(|names| names.iter().filter(is_known).count() > 1);
         Self {
             app,
             slice,
             weights: slice.functions.iter().map(|function| function.weight(&slice.shapes)).collect(),
+            is_there: false,
+            names,
+            is_folded,
             by_outline,
             methods: methods.map(|method| ((method.owner.0, method.selector.0), method.function)).collect(),
             classes: slice.classes.iter().map(|class| class.0).collect(),
@@ -174,11 +189,10 @@ impl<'a, 'd> Work<'a, 'd> {
     }
 
     /// How much speaks for a function at a place where its body is: its own weight and what its references name there.
-    /// `None` where one of them names something else, or the app exports the place by another name.
+    /// `None` where one of them names something else, or the app has another name for the place.
     pub(super) fn agreement(&self, function: u32, place: u32) -> Option<u32> {
         let (wanted, there) = (self.function(function)?, self.app_function(place)?);
-        let exported = self.app.exported_names(there.start);
-        if !exported.is_empty() && !exported.contains(&wanted.name) {
+        if !self.may_be_named(function, wanted, there) {
             return None;
         }
         let mut agreement = self.weight(function);
@@ -192,6 +206,26 @@ impl<'a, 'd> Work<'a, 'd> {
             }
         }
         Some(agreement)
+    }
+
+    /// Whether the names of a place allow it to be a function of the library.
+    ///
+    /// What has other names as well may be folded with equal code of somebody else, which only little code is. Another version may call the same body
+    /// otherwise, but not what it exports, nor what linkers join by name; and a copy of the code has its own names, so that they count until
+    /// the library is there.
+    fn may_be_named(&self, function: u32, wanted: &Function, there: &AppFunction) -> bool {
+        let names = self.app.names_at(there.start);
+        if names.contains(&wanted.name) {
+            return self.weight(function) >= FOLDED || !self.has_other_names(there);
+        }
+        let is_renamed =
+            |name: &Digest| !self.names.contains(&name.0) && !self.app.exports.contains_key(&name.0);
+        names.is_empty() || self.is_there && wanted.reach != Reach::Weak && names.iter().all(is_renamed)
+    }
+
+    /// Whether the app has names for a place that are none of the library, and may be those of equal code that was folded with it.
+    pub(super) fn has_other_names(&self, there: &AppFunction) -> bool {
+        self.is_folded && self.app.names_at(there.start).iter().any(|name| !self.names.contains(&name.0))
     }
 
     /// Whether a reference names what it should; `None` where that cannot be told.

@@ -73,7 +73,6 @@ pub enum Mode {
 }
 
 const HAS_LSDA: u32 = 0x4000_0000;
-const NOT_FUNCTION_START: u32 = 0x8000_0000;
 
 /// The registers of both x86 families by the number that encodings use (1 to 6).
 const X86_64: [Register; 6] =
@@ -94,11 +93,6 @@ impl Encoding {
     /// Whether the function has language-specific data.
     pub const fn has_lsda(self) -> bool {
         self.raw & HAS_LSDA != 0
-    }
-
-    /// Whether the entry begins within a function.
-    pub const fn is_not_function_start(self) -> bool {
-        self.raw & NOT_FUNCTION_START != 0
     }
 
     /// The number of the personality routine, from one on.

@@ -192,14 +192,6 @@ impl<'d> Compact<'d> {
         })
     }
 
-    /// The encodings that all compressed pages share.
-    pub fn common_encodings(&self) -> impl Iterator<Item = Encoding> + '_ {
-        let there = self.info.data.len() / 4;
-        (0..self.common.count.min(u32::try_from(there).unwrap_or(u32::MAX)))
-            .map_while(|number| self.word(self.common.start.checked_add(4 * number)?))
-            .map(|raw| Encoding::new(raw, self.family))
-    }
-
     fn index_len(&self) -> u32 {
         let there = self.info.data.len() / INDEX_ENTRY as usize;
         self.index.count.min(u32::try_from(there).unwrap_or(u32::MAX))

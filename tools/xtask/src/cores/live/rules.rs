@@ -10,7 +10,7 @@ pub(super) const RULES: [Rule; 3] = [
             // V8 keeps a frame pointer in all of its code, HotSpot's compilers do not.
             let trusts: &[&str] = match difference.case.split_once('/') {
                 Some(("node", _)) => &["frame-pointer"],
-                Some(("java", _)) => &["frame-pointer", "scan"],
+                Some(("java", _)) => &["frame-pointer", "analysis", "scan"],
                 _ => &[],
             };
             let guessed = difference.ours().is_some_and(|ours| trusts.contains(&&*ours.trust));
