@@ -396,7 +396,8 @@ fn versions(cache: &Path, options: &Options) -> Result<()> {
             let file = shown(&there.file(cache)?);
             let owners = [Owner { path: &file, name }];
             let names = names(&shown(&known.file(cache)?), options.arch)?;
-            let score = judge(link.linked(options.has_symbols), &[fingerprint], &owners, Some(&names), options.show)?;
+            let score =
+                judge(link.linked(options.has_symbols), &[fingerprint], &owners, Some(&names), options.show)?;
             println!("{:<12} {:<18} {}", there.name, format!("by {}", known.version), score.line());
             println!("{:31} {}", "", score.named_line());
         }

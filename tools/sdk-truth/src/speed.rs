@@ -40,7 +40,9 @@ pub(crate) fn cases(cache: &Path) -> Result<()> {
     let slice = slices(&data, &Limits::default()).map_err(|error| error.to_string())?.into_iter().next();
     let slice = slice.ok_or("no slice")?;
     let object: Object<'_> = slice.parse(&Limits::default()).map_err(|error| error.to_string())?;
-    let seconds = best(&mut || map(&object, &known, &MapOptions::default()).map(drop).map_err(|error| error.to_string()))?;
+    let seconds = best(&mut || {
+        map(&object, &known, &MapOptions::default()).map(drop).map_err(|error| error.to_string())
+    })?;
     let (size, count) = (data.len() / 1_000_000, known.len());
     println!("speed       map {size} MB against {count} fingerprints: {seconds:.2} s, reading them left out");
     Ok(())
