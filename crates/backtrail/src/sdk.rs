@@ -228,7 +228,7 @@ fn debug_files(binary: &Path, symbols: &[PathBuf]) -> Result<Vec<Arc<OpenFile>>,
     for build in builds.entries() {
         let Some(id) = build.identity.id else { continue };
         for entry in index.find(&id, Some(build.identity.arch)) {
-            files.push(index.object(entry).map_err(|error| SdkError::File(error))?);
+            files.push(index.object(entry).map_err(SdkError::File)?);
         }
     }
     Ok(files)
