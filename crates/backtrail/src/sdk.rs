@@ -200,7 +200,7 @@ pub fn map(
         Some(path) => Some((path, LinkMap::parse(&open(path)?).map_err(content(path))?)),
         None => None,
     };
-    let files = debug_files(&binary, &options.symbols)?;
+    let (files, problems) = debug_files(&binary, &options.symbols);
     let objects: Vec<_> = files.iter().filter_map(|file| file.object()).collect();
     let mut known = backtrail_sdk::MapOptions::with_debug_files(&objects);
     known.link_map = link_map.as_ref().map(|(_, map)| map);
@@ -213,25 +213,29 @@ pub fn map(
         if !objects.iter().any(|debug| debug.id() == app.id && debug.arch() == app.arch) {
             app.owners.notes.push("no debug file of this build was found".to_owned());
         }
+        app.owners.notes.extend(problems.iter().map(ToString::to_string));
     }
     Ok(mapped)
 }
 
-/// The debug files of all builds that a binary has.
-fn debug_files(binary: &Path, symbols: &[PathBuf]) -> Result<Vec<Arc<OpenFile>>, SdkError> {
+/// The debug files of all builds that a binary has, and what could not be read while looking for them.
+fn debug_files(binary: &Path, symbols: &[PathBuf]) -> (Vec<Arc<OpenFile>>, Vec<crate::FileError>) {
     if symbols.is_empty() {
-        return Ok(Vec::new());
+        return (Vec::new(), Vec::new());
     }
     let scan = |paths: &[PathBuf]| Index::scan(paths, &ScanOptions::default(), &NoProgress);
     let (builds, index) = (scan(&[binary.to_owned()]), scan(symbols));
-    let mut files = Vec::new();
+    let (mut files, mut problems) = (Vec::new(), index.problems().to_vec());
     for build in builds.entries() {
         let Some(id) = build.identity.id else { continue };
         for entry in index.find(&id, Some(build.identity.arch)) {
-            files.push(index.object(entry).map_err(SdkError::File)?);
+            match index.object(entry) {
+                Ok(file) => files.push(file),
+                Err(problem) => problems.push(problem),
+            }
         }
     }
-    Ok(files)
+    (files, problems)
 }
 
 /// The layouts of libraries in an app's binary, in an `.app` bundle, or in a link map.

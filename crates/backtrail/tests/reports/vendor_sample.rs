@@ -31,6 +31,19 @@ fn owner(ranges: &[OwnedRange], at: u64) -> Option<(&str, Option<&str>, Confiden
 }
 
 #[test]
+fn where_no_debug_file_is_the_app_is_mapped_and_it_is_said() {
+    let app = vendor().join("app/Shop.app");
+    let without = sdk::map(&app, &[], &MapOptions::new()).unwrap().swap_remove(0).owners;
+    let mut options = MapOptions::new();
+    options.symbols = vec![vendor().join("no such directory")];
+    let found = sdk::map(&app, &[], &options).unwrap().swap_remove(0).owners;
+    assert_eq!(found.ranges, without.ranges);
+    let [missing, problem] = found.notes.as_slice() else { panic!("two notes: {:?}", found.notes) };
+    assert_eq!(missing, "no debug file of this build was found");
+    assert!(problem.contains("no such directory"), "{problem}");
+}
+
+#[test]
 fn stamp_and_fingerprint_say_what_the_link_map_says() {
     let (found, stated) = (owners(None), owners(Some(&vendor().join("Shop.map"))));
     let text = std::fs::read_to_string(vendor().join("Shop.map")).unwrap();
