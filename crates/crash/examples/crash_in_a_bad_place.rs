@@ -5,9 +5,9 @@
 #![allow(clippy::panic, clippy::exit, reason = "that is what it is for")]
 
 use backtrail_crash::{self as crash, Options};
+use backtrail_testkit::start_workers;
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
 /// Exit code where something is not permitted here.
@@ -22,7 +22,7 @@ fn main() {
     // A machine that is busy with something else takes its time.
     options.patience = Duration::from_secs(60);
     let _handler = crash::install(options).unwrap_or_else(|error| panic!("{error}"));
-    workers();
+    start_workers(2);
     match kind.as_str() {
         "no-files" => no_files(),
         "other-root" => other_root(&directory),
@@ -61,20 +61,6 @@ fn not_permitted() {
     std::process::exit(NOT_PERMITTED);
 }
 
-fn workers() {
-    let running = Arc::new(Barrier::new(3));
-    for number in 0..2 {
-        let thread = std::thread::Builder::new().name(format!("worker {number}"));
-        let running = Arc::clone(&running);
-        let work = move || {
-            running.wait();
-            std::thread::sleep(Duration::from_secs(600));
-        };
-        drop(thread.spawn(work));
-    }
-    running.wait();
-}
-
 /// Has as many files as it may have.
 fn no_files() {
     let limit = libc::rlimit { rlim_cur: 64, rlim_max: 64 };
@@ -101,7 +87,7 @@ fn other_numbers() {
         }
         let child = libc::fork();
         if child == 0 {
-            workers();
+            start_workers(2);
             crash_here();
         }
         let mut status = 0;

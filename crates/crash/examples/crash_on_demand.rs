@@ -5,10 +5,9 @@
 #![allow(clippy::panic, clippy::print_stderr, reason = "that is what it is for")]
 
 use backtrail_crash::{self as crash, Extra, Options, Requests, Seen};
-use backtrail_testkit::{Guarded, overflow};
+use backtrail_testkit::{Guarded, overflow, start_workers};
 use std::hint::black_box;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
 #[global_allocator]
@@ -65,17 +64,7 @@ fn main() {
         crash::breadcrumb("about to crash");
     }
     let workers = if kind == "many-threads" { 1000 } else { 3 };
-    let running = Arc::new(Barrier::new(workers + 1));
-    for number in 0..workers {
-        let thread = std::thread::Builder::new().name(format!("worker {number}"));
-        let running = Arc::clone(&running);
-        let work = move || {
-            running.wait();
-            std::thread::sleep(Duration::from_secs(600));
-        };
-        drop(thread.spawn(work));
-    }
-    running.wait();
+    start_workers(workers);
     outer(&kind);
 }
 

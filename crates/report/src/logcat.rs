@@ -4,6 +4,8 @@
 //! `11-22 17:00:00.123 F/DEBUG( 1234): ` (time), `F/DEBUG( 1234): ` (brief), and Android Studio's
 //! `2024-01-02 17:00:00.123 1234-1234/? A/DEBUG: ` and `… 1234-1234  DEBUG  pid-1234  A  `.
 
+use crate::numbers::is_number;
+
 /// A line of a log, split behind its prefix.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct LogLine<'l> {
@@ -69,9 +71,8 @@ fn brief(line: &str) -> Option<LogLine<'_>> {
     let (_, rest) = line.split_at_checked(1).filter(|(priority, _)| is_priority(priority))?;
     let (tag, rest) = rest.strip_prefix('/')?.split_once('(')?;
     let (pid, message) = rest.split_once("):")?;
-    let is_pid = !pid.trim().is_empty() && pid.trim().bytes().all(|byte| byte.is_ascii_digit());
     let message = message.strip_prefix(' ').unwrap_or(message);
-    is_pid.then_some(LogLine { tag: tag.trim(), message })
+    is_number(pid.trim()).then_some(LogLine { tag: tag.trim(), message })
 }
 
 /// `pid-tid/package P/tag: message`.
@@ -95,7 +96,6 @@ fn studio(rest: &str) -> Option<LogLine<'_>> {
 }
 
 fn is_ids(word: &str) -> bool {
-    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     word.split_once('-').is_some_and(|(pid, tid)| is_number(pid) && is_number(tid))
 }
 

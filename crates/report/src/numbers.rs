@@ -41,6 +41,11 @@ pub(crate) fn signal(number: u64, is_linux: bool) -> Option<&'static str> {
     })
 }
 
+/// Whether a text is a decimal number of digits alone.
+pub(crate) fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
 /// The signal that words stand for, as C libraries and runtimes have them: `Segmentation fault`, `Bus error: 10`.
 pub(crate) fn signal_in_words(words: &str) -> Option<&'static str> {
     const WORDS: [(&str, &str); 9] = [

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::OnceLock;
 
 use backtrail_core::{Arch, Svma};
-use backtrail_object::{Format, Object, Pointers, Section, SymbolTable};
+use backtrail_object::{Format, Object, Pointers, Section, Symbol, SymbolTable};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::fingerprint::{Reference, Target};
@@ -81,7 +81,8 @@ impl<'d> App<'d> {
         let sections = loaded_data(object);
         let pointers = object.pointers();
         let classes = pointers.as_ref().map(|pointers| Classes::read(object, pointers)).unwrap_or_default();
-        let symbols = code_symbols(object, debug);
+        let own = object.symbols().unwrap_or_default();
+        let symbols = code_symbols(&own, debug);
         let functions = functions(object, isa, &sections, &classes, &symbols);
         let mut methods: Map<u64, Vec<Method>> = Map::default();
         for method in &classes.methods {
@@ -98,7 +99,7 @@ impl<'d> App<'d> {
             })
             .collect();
         contents.sort_by_key(|(start, ..)| *start);
-        let exports = exports(object);
+        let exports = exports(&own);
         let mut names: Map<u64, Vec<Digest>> = Map::default();
         let mut places: Map<u64, Option<Svma>> = Map::default();
         for (address, name) in &symbols {
@@ -428,10 +429,10 @@ fn functions(
 }
 
 /// What symbol tables say of code: addresses with hashes of names.
-fn code_symbols(object: &Object<'_>, debug: Option<&Object<'_>>) -> Vec<(Svma, Digest)> {
+fn code_symbols(own: &[Symbol<'_>], debug: Option<&Object<'_>>) -> Vec<(Svma, Digest)> {
+    let further = debug.and_then(|debug| debug.symbols().ok()).unwrap_or_default();
     let mut named = Vec::new();
-    for object in std::iter::once(object).chain(debug) {
-        let symbols = object.symbols().unwrap_or_default();
+    for symbols in [own, &further] {
         let code = symbols.iter().filter(|symbol| symbol.is_code && symbol.section.is_some());
         named.extend(code.map(|symbol| (symbol.address, Digest::of(Domain::Name, symbol.name.as_bytes()))));
     }
@@ -439,8 +440,7 @@ fn code_symbols(object: &Object<'_>, debug: Option<&Object<'_>>) -> Vec<(Svma, D
 }
 
 /// What an image exports, by hashes of names.
-fn exports(object: &Object<'_>) -> Map<u64, Svma> {
-    let symbols = object.symbols().unwrap_or_default();
+fn exports(symbols: &[Symbol<'_>]) -> Map<u64, Svma> {
     let exported =
         symbols.iter().filter(|symbol| matches!(symbol.table, SymbolTable::Dynsym | SymbolTable::Exports));
     exported.map(|symbol| (Digest::of(Domain::Name, symbol.name.as_bytes()).0, symbol.address)).collect()

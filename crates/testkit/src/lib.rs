@@ -21,6 +21,7 @@ mod postgres;
 mod schema;
 mod snapshot;
 mod temp;
+mod workers;
 
 pub use allocator::Guarded;
 pub use archive::{ArchiveStyle, archive};
@@ -37,6 +38,7 @@ pub use postgres::{NetworkPostgres, postgres, postgres_by_network, psql};
 pub use schema::Schema;
 pub use snapshot::assert_snapshot;
 pub use temp::TempDir;
+pub use workers::start_workers;
 
 /// Calls itself until the stack is at its end.
 #[inline(never)]

@@ -11,11 +11,10 @@
 
 use backtrail_crash::{self as crash, Options};
 use backtrail_store::{Index, NoProgress, ScanOptions};
-use backtrail_testkit::Guarded;
+use backtrail_testkit::{Guarded, start_workers};
 use std::hint::black_box;
 use std::os::fd::AsFd as _;
 use std::process::{Command, Stdio};
-use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
 #[global_allocator]
@@ -55,17 +54,7 @@ fn crash_by(kind: &str, directory: &str) {
         // SAFETY: the watcher is this program's own.
         watcher.into_iter().for_each(|id| _ = unsafe { libc::kill(id, signal) });
     };
-    let running = Arc::new(Barrier::new(4));
-    for number in 0..3 {
-        let thread = std::thread::Builder::new().name(format!("worker {number}"));
-        let running = Arc::clone(&running);
-        let work = move || {
-            running.wait();
-            std::thread::sleep(Duration::from_secs(600));
-        };
-        drop(thread.spawn(work));
-    }
-    running.wait();
+    start_workers(3);
     match kind {
         "killed" => tell(libc::SIGKILL),
         "stopped" => {

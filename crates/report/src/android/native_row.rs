@@ -4,6 +4,8 @@
 //! file; `(function+24)`, in ART's traces `(???)`; `(BuildId: …)`. Files are also `base.apk!libx.so`, `[vdso]`,
 //! `<anonymous:7a…>`, `/memfd:jit-cache (deleted)`. In ART's traces `native: ` stands before the row.
 
+use crate::numbers::is_number;
+
 /// A row as it is written.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct NativeRow<'l> {
@@ -32,8 +34,7 @@ impl<'l> NativeRow<'l> {
         let pc = pc.strip_prefix("0x").unwrap_or(pc);
         let is_hex = !pc.is_empty() && pc.bytes().all(|byte| byte.is_ascii_hexdigit());
         let pc = u64::from_str_radix(pc, 16).ok().filter(|_| is_hex)?;
-        let is_number = !index.is_empty() && index.bytes().all(|byte| byte.is_ascii_digit());
-        let index = index.parse().ok().filter(|_| is_number)?;
+        let index = index.parse().ok().filter(|_| is_number(index))?;
         Some(Self { index, pc, ..Self::tail(tail.trim()) })
     }
 

@@ -3,6 +3,7 @@
 //! Each message is known whole: its words also occur in sentences about it, which are no reports.
 
 use super::logged::Logged;
+use crate::numbers::is_number;
 
 /// Whose words a message is in, as the model names the image that left it.
 const C_LIBRARY: &str = "libc";
@@ -60,10 +61,6 @@ fn assertion_of_glibc(text: &str) -> Option<Option<&str>> {
 /// `file.c:12`.
 fn has_line(place: &str) -> bool {
     place.rsplit_once(':').is_some_and(|(file, line)| !file.is_empty() && is_number(line))
-}
-
-fn is_number(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// `*** stack smashing detected ***: terminated`, of glibc and other libraries with its checks.

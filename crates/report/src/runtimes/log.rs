@@ -5,6 +5,7 @@ use crate::Limits;
 use crate::apple_text::{Line, Lines};
 use crate::log_prefix::plain;
 use crate::notes::Notes;
+use crate::numbers::is_number;
 use backtrail_core::{Avma, FrameAddress, ImageId, Trust};
 use backtrail_model::{Backtrace, Frame, Image, Report, ReportedSymbol, Section, Source, Thread};
 use std::collections::HashMap;
@@ -235,7 +236,6 @@ pub(super) struct SourcePlace<'t> {
 
 /// Reads `FILE:LINE` or `FILE:LINE:COLUMN`.
 pub(super) fn place(text: &str) -> Option<SourcePlace<'_>> {
-    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let (rest, last) = text.rsplit_once(':').filter(|(_, last)| is_number(last))?;
     match rest.rsplit_once(':').filter(|(file, line)| is_number(line) && !file.is_empty()) {
         Some((file, line)) => {

@@ -10,7 +10,7 @@ use super::How;
 /// Functions of a library with one outline: more say nothing.
 const CROWD: usize = 256;
 
-/// From so many words on, equal code of others is no chance.
+/// Shorter code (in words) may equal somebody else's by chance, so that the linker folds both into one.
 const FOLDED: u32 = 3;
 
 /// What a text or an import that agrees is worth, in words of code.
@@ -210,9 +210,9 @@ impl<'a, 'd> Work<'a, 'd> {
 
     /// Whether the names of a place allow it to be a function of the library.
     ///
-    /// What has other names as well may be folded with equal code of somebody else, which only little code is. Another version may call the same body
-    /// otherwise, but not what it exports, nor what linkers join by name; and a copy of the code has its own names, so that they count until
-    /// the library is there.
+    /// A short function with other names as well may be one that the linker folded with somebody else's. Another version of the library may have
+    /// renamed a function with the same body, but not one that is exported or weak. Who copies code renames it, too: names have to agree until
+    /// enough of the library was found.
     fn may_be_named(&self, function: u32, wanted: &Function, there: &AppFunction) -> bool {
         let names = self.app.names_at(there.start);
         if names.contains(&wanted.name) {

@@ -4,9 +4,10 @@
 //! (`format_exception`), `proc_lib.erl` (crash reports).
 
 use super::super::log::{Log, Reader, SourcePlace, drive};
-use super::{Text, is_number};
+use super::Text;
 use crate::Limits;
 use crate::apple_text::Line;
+use crate::numbers::is_number;
 use backtrail_model::{Language, Report};
 
 /// A row of a stack.

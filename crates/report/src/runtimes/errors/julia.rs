@@ -3,10 +3,10 @@
 //! Sources: Julia `base/errorshow.jl` (`show_backtrace`), `src/signal-handling.c`, `src/stackwalk.c` (`jl_print_native_codeloc`).
 
 use super::super::log::{Log, Reader, SourcePlace, drive, hex, place};
-use super::{Text, is_number};
+use super::Text;
 use crate::Limits;
 use crate::apple_text::Line;
-use crate::numbers::{signal, signal_in_words};
+use crate::numbers::{is_number, signal, signal_in_words};
 use backtrail_core::{Avma, FrameAddress};
 use backtrail_model::{Exception, Frame, Language, Report, Thread};
 

@@ -3,9 +3,10 @@
 //! Source: Lua 5.1 to 5.4 `lauxlib.c` (`luaL_traceback`), `ldblib.c`.
 
 use super::super::log::{Log, Reader, SourcePlace, drive};
-use super::{Text, is_number, unquoted};
+use super::{Text, unquoted};
 use crate::Limits;
 use crate::apple_text::Line;
+use crate::numbers::is_number;
 use backtrail_model::{Language, Report};
 
 const HEAD: &str = "stack traceback:";

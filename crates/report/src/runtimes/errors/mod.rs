@@ -145,8 +145,3 @@ fn give_places_to_callers(frames: &mut [Frame], first: Option<SourcePlace<'_>>) 
 fn unquoted(text: &str) -> &str {
     text.trim_matches(['\'', '`', '"', '\u{2018}', '\u{2019}'])
 }
-
-/// Whether a text is a decimal number.
-fn is_number(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
-}

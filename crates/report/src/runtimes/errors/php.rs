@@ -4,9 +4,10 @@
 //! function was.
 
 use super::super::log::{Log, Reader, SourcePlace, drive};
-use super::{Text, give_places_to_callers, is_number};
+use super::{Text, give_places_to_callers};
 use crate::Limits;
 use crate::apple_text::Line;
+use crate::numbers::is_number;
 use backtrail_model::{Language, Report};
 
 /// What the first line says.

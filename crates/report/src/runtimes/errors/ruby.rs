@@ -4,10 +4,10 @@
 
 use super::super::log::{Log, Reader, SourcePlace, drive};
 use super::super::native_row;
-use super::{Text, is_number, turn_around, unquoted};
+use super::{Text, turn_around, unquoted};
 use crate::Limits;
 use crate::apple_text::Line;
-use crate::numbers::signal_in_words;
+use crate::numbers::{is_number, signal_in_words};
 use backtrail_core::Avma;
 use backtrail_model::{Exception, Frame, Language, Report, Thread};
 

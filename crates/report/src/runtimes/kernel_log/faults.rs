@@ -4,7 +4,7 @@
 //! (`arm64_show_signal`), `arch/arm/mm/fault.c`, `arch/riscv/kernel/traps.c`, `arch/powerpc/kernel/traps.c`, and
 //! `print_vma_addr` in `mm/memory.c` for the file.
 
-use crate::numbers::signal;
+use crate::numbers::{is_number, signal};
 
 /// What such a line tells.
 #[derive(PartialEq, Eq, Debug, Default, Clone)]
@@ -83,8 +83,7 @@ fn task<'t>(line: &'t str, behind: &str) -> Option<(&'t str, u64, &'t str)> {
     for (at, _) in line.match_indices(behind) {
         let (before, rest) = (line.get(..at)?, line.get(at + behind.len()..)?);
         let Some((name, digits)) = before.rsplit_once('[') else { continue };
-        let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-        if is_number && !name.is_empty() && name.len() <= MAX_NAME {
+        if is_number(digits) && !name.is_empty() && name.len() <= MAX_NAME {
             return Some((name, digits.parse().ok()?, rest));
         }
     }
