@@ -10,6 +10,9 @@ use std::hint::black_box;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+/// Threads that take the processor from others.
+const BUSY_THREADS: usize = 3;
+
 /// Exit code where something is not permitted here.
 const NOT_PERMITTED: i32 = 3;
 
@@ -78,7 +81,7 @@ fn other_root(directory: &Path) {
     expect(is_there.and_then(|()| std::env::set_current_dir("/")).is_ok());
 }
 
-/// Crashes in a child that has other numbers of processes and threads than `/proc`.
+/// Crashes in a child that has other numbers of processes and threads than `/proc`, and whose threads are slow to answer.
 fn other_numbers() {
     // SAFETY: the child makes threads and crashes; glibc lets it.
     unsafe {
@@ -88,6 +91,21 @@ fn other_numbers() {
         let child = libc::fork();
         if child == 0 {
             start_workers(2);
+            for worker in [2, 3] {
+                libc::setpriority(libc::PRIO_PROCESS, worker, 19);
+            }
+            let mut one: libc::cpu_set_t = std::mem::zeroed();
+            libc::CPU_SET(usize::try_from(libc::sched_getcpu()).unwrap_or(0), &mut one);
+            for thread in 1..4 {
+                libc::sched_setaffinity(thread, size_of::<libc::cpu_set_t>(), &raw const one);
+            }
+            for _ in 0..BUSY_THREADS {
+                drop(std::thread::spawn(|| {
+                    loop {
+                        std::hint::spin_loop();
+                    }
+                }));
+            }
             crash_here();
         }
         let mut status = 0;

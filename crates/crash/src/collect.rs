@@ -74,7 +74,7 @@ pub(crate) fn report(prepared: &mut Prepared, directory: &Directory, crashed: &C
 
 /// A filter of system calls may have the kernel end who reads memory by its help, which few programs do.
 fn heed_filters(crashed: &Crashed<'_>) {
-    let is_filtered = |thread| Status::read(thread).is_some_and(|status| status.is_filtered());
+    let is_filtered = |thread| Status::of(thread).is_some_and(|status| status.is_filtered());
     if is_filtered(ThreadId::current()) || is_filtered(crashed.thread()) {
         OwnMemory::read_in_place();
     }
@@ -121,7 +121,7 @@ fn added(prepared: &mut Prepared) {
 }
 
 fn crashed_thread(prepared: &mut Prepared, crashed: &Crashed<'_>, at: &Stopped) {
-    let status = Status::read(crashed.thread());
+    let status = Status::of(crashed.thread());
     let name = status.as_ref().map_or("", Status::name);
     thread(&mut prepared.section, crashed.thread(), name, THREAD_CRASHED, Some(at.registers()), "");
 }

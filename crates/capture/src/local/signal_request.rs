@@ -74,7 +74,7 @@ fn remember(silent: u32) {
 fn still_silent(signal: DirectedSignal, thread: ThreadId) -> Option<CaptureError> {
     let silent = asked_by(signal, thread);
     let place = SILENT.iter().find(|place| place.load(Relaxed) == silent)?;
-    let status = Status::read(thread).filter(|status| !status.state.is_gone());
+    let status = Status::of(thread).filter(|status| !status.state.is_gone());
     if let Some(status) = status.filter(|status| status.has_pending(signal.number())) {
         return Some(why(&status, signal));
     }
@@ -137,11 +137,16 @@ pub fn wait<W: Work>(
             Ok(claim) => return Ok(claim),
             Err(sent) => sent,
         };
-        let Some(status) = Status::read(thread) else { return Err(gone_or_done(sent)) };
-        let why = why(&status, signal);
+        let status = Status::of(thread);
+        // In another namespace than that of `/proc` nothing shows what a thread is at, but the kernel knows it.
+        if status.is_none() && thread.cpu_time().is_err() {
+            return Err(gone_or_done(sent));
+        }
+        let why = status.map_or(CaptureError::TimedOut, |status| why(&status, signal));
         // One that runs may be in the handler for somebody else, or starting a thread, for which the C library blocks
         // all signals for a moment: on a busy machine such moments are long.
-        let is_blocked = why == CaptureError::SignalBlocked && status.state != ThreadState::Running;
+        let is_running = status.is_some_and(|status| status.state == ThreadState::Running);
+        let is_blocked = why == CaptureError::SignalBlocked && !is_running;
         if until == deadline || why == CaptureError::Gone || (is_blocked && look >= SLEEPS_LONG) {
             // It may have answered while it was looked at.
             return sent.wait(Instant::now()).map_err(|_| {

@@ -24,7 +24,12 @@ pub struct Status {
 }
 
 impl Status {
-    /// Reads a thread's status. `None` where the thread is gone (or `/proc` is not there).
+    /// Reads the status of a thread by its own number. `None` where the thread is gone, or `/proc` is not there or lists other numbers.
+    pub fn of(thread: ThreadId) -> Option<Self> {
+        Self::read(thread).filter(|status| status.own.is_none_or(|own| own == thread))
+    }
+
+    /// Reads the status of a thread by the number that `/proc` lists. `None` where there is no such thread (or no `/proc`).
     pub fn read(thread: ThreadId) -> Option<Self> {
         let mut path = Text::new();
         write!(path, "/proc/self/task/{thread}/status\0").ok()?;
@@ -155,8 +160,8 @@ mod tests {
 
     #[test]
     fn this_thread_runs_and_a_thread_that_is_not_there_has_no_status() {
-        let status = Status::read(ThreadId::current()).unwrap();
+        let status = Status::of(ThreadId::current()).unwrap();
         assert_eq!(status.state, ThreadState::Running);
-        assert_eq!(Status::read(ThreadId::new(0x3fff_fff0)), None);
+        assert_eq!(Status::of(ThreadId::new(0x3fff_fff0)), None);
     }
 }

@@ -28,6 +28,11 @@ impl Status {
         Some(Self { facts, state })
     }
 
+    /// The same: a thread has one number.
+    pub fn of(thread: ThreadId) -> Option<Self> {
+        Self::read(thread)
+    }
+
     /// The thread's name, which programs set for debuggers. What is not UTF-8 is left out.
     pub fn name(&self) -> &str {
         let name = self.facts.name.split(|byte| *byte == 0).next().unwrap_or_default();

@@ -48,9 +48,11 @@ fn a_library_that_was_deleted_is_read_as_it_runs() {
 fn a_process_in_other_namespaces_is_read_by_its_own_root() {
     let directory = TempDir::new("live-namespaces");
     let Some(program) = traceable(&directory, THREADS, "cc", &[]) else { return };
-    // The program is run from a file system that is mounted in its namespace only.
-    let script =
-        "mount -t tmpfs none /mnt && cp \"$0\" /mnt/inside && exec unshare -p -f --mount-proc /mnt/inside 2";
+    // The program is run from a file system that is mounted in its namespace only, under a name that no other run of this test has.
+    let inside = format!("in-{}", std::process::id());
+    let script = format!(
+        "mount -t tmpfs none /mnt && cp \"$0\" /mnt/{inside} && exec unshare -p -f --mount-proc /mnt/{inside} 2"
+    );
     let mut command = Command::new("unshare");
     let may = Command::new("unshare")
         .args(["-m", "-p", "-f", "true"])
@@ -59,14 +61,14 @@ fn a_process_in_other_namespaces_is_read_by_its_own_root() {
     if !may {
         return eprintln!("skipped: no namespaces may be made here");
     }
-    let target = Target::start(command.args(["-m", "sh", "-c", script]).arg(&program));
+    let target = Target::start(command.args(["-m", "sh", "-c", &script]).arg(&program));
     assert_eq!(target.id, 1, "the first process of its namespace");
     let outside = std::fs::read_dir("/proc").unwrap().flatten().find_map(|entry| {
         let id: u32 = entry.file_name().to_str()?.parse().ok()?;
         let name = std::fs::read_to_string(entry.path().join("comm")).ok()?;
-        (name.trim() == "inside").then_some(id)
+        (name.trim() == inside).then_some(id)
     });
-    assert!(!Path::new("/mnt/inside").exists());
+    assert!(!Path::new("/mnt").join(&inside).exists());
     let captured = stacks(outside.unwrap(), &[]);
     has_lines(&captured, "deep");
     assert_eq!(captured["threads"][0]["namespace_id"], 1);

@@ -474,7 +474,7 @@ fn is_unsafe(character: char) -> bool {
 /// show one on a terminal.
 fn behind_progress(found: &str) -> Option<&str> {
     let line = found.strip_prefix('\r')?;
-    let shown = ["looking for symbols: ", "converting [", "asking debuginfod: "];
+    let shown = ["looking for symbols: ", "converting [", "asking debuginfod: ", "grouping: "];
     shown
         .iter()
         .find_map(|start| line.strip_prefix(start))
