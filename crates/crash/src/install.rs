@@ -9,7 +9,7 @@ use crate::{InstallError, OsError, collect, images, panic_hook, runtimes, sessio
 use backtrail_capture::crash_file::format::checksum;
 use backtrail_capture::local::{self, Shared};
 use backtrail_core::{Avma, ReadMemory as _};
-use backtrail_stacks::own::{self, Capturer, OwnMemory, RawStack, StackCopy, ThreadId};
+use backtrail_stacks::own::{self, Capturer, Method, OwnMemory, RawStack, StackCopy, ThreadId};
 use backtrail_sys::linux::crash::{Crashed, catch, is_listening, listen, take_only};
 use backtrail_sys::linux::raw_file;
 use std::io;
@@ -141,8 +141,9 @@ fn prepare(options: Options) -> Result<Prepared, InstallError> {
     capture.max_frames = options.max_frames;
     // One thread that does not answer must not cost all the others.
     capture.timeout = options.patience / 8;
+    // A process crashes once: rules that are compiled ahead of time would make each start longer.
+    capture.method = Method::CopyStack(options.other_stack_bytes);
     let capturer = Arc::new(Capturer::new(capture)?);
-    capturer.reserve_copies(options.other_stack_bytes);
     // Both find out what this machine can do when they are used for the first time.
     let probe = 1_u64;
     let _ = OwnMemory::without_stack().read_u64(Avma::new(&raw const probe as u64));

@@ -56,7 +56,7 @@ impl Capturer {
                 }
             };
             let asked = Instant::now();
-            match claim.and_then(|claim| self.send(claim, id)) {
+            match claim.and_then(|claim| self.send(claim, id, self.options().method)) {
                 Ok(sent) => waiting.push_back(Asked { index, id, sent, asked }),
                 Err(why) => set(threads, index, Err(why)),
             }

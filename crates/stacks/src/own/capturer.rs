@@ -26,8 +26,8 @@ impl Capturer {
     /// The name of the thread that keeps the list of images: no list of threads has it.
     pub const REFRESHER: &str = "backtrail-image";
 
-    /// Takes the signal, lists the images and compiles their rules (a millisecond for each megabyte of code or so), and
-    /// starts the thread that keeps the list.
+    /// Takes the signal, lists the images, compiles their rules where the [`Method`] needs that (a millisecond for each megabyte of code
+    /// or so), and starts the thread that keeps the list.
     ///
     /// # Errors
     /// Where the signal cannot be had or the thread not be started.
@@ -37,7 +37,7 @@ impl Capturer {
     /// Not safe.
     pub fn new(options: Options) -> Result<Self, OsError> {
         let signal = DirectedSignal::take(options.signal, options.on_signal_stack)?;
-        let kept = Arc::new(Snapshots::new(matches!(options.method, Method::CopyStack(_))));
+        let kept = Arc::new(Snapshots::new(options.method));
         let own = Arc::clone(&kept);
         let refresher = BackgroundRefresher::start(Self::REFRESHER, move || own.follow());
         let refresher = refresher
@@ -106,7 +106,7 @@ impl Capturer {
             Method::FramePointers => walk::by_frame_pointers(&at, snapshot.generation(), top, stack),
             _ => {
                 let rules = cache.rules(snapshot.generation());
-                walk::by_rules(&at, snapshot, Some(rules), top, stack);
+                walk::in_place(&at, snapshot, Some(rules), top, stack);
             }
         });
         stack.thread = Some(cache.thread());
@@ -121,15 +121,14 @@ impl Capturer {
     pub fn at(&self, at: &Stopped, top: usize, stack: &mut RawStack) {
         self.kept.with_now(|snapshot| match self.options.method {
             Method::FramePointers => walk::by_frame_pointers(at, snapshot.generation(), top, stack),
-            _ => walk::by_rules(at, snapshot, None, top, stack),
+            _ => walk::in_place(at, snapshot, None, top, stack),
         });
         stack.thread = Some(ThreadId::current());
     }
 
     /// The stack of any thread of this process.
     ///
-    /// Neither allocates nor takes a lock that the thread could hold, save that a copied stack
-    /// ([`Method::CopyStack`]) is walked with allocations.
+    /// Neither allocates nor takes a lock that the thread could hold.
     ///
     /// # Errors
     /// Why the thread did not answer; `stack` is empty then.
@@ -146,7 +145,7 @@ impl Capturer {
             return Ok(());
         }
         let asked = Instant::now();
-        let sent = self.send(free_slot(self.deadline(asked))?, id)?;
+        let sent = self.send(free_slot(self.deadline(asked))?, id, self.options.method)?;
         self.receive(sent, id, asked, stack)
     }
 
@@ -166,8 +165,13 @@ impl Capturer {
         asked.checked_add(self.options.timeout).unwrap_or(asked)
     }
 
-    pub(super) fn send(&self, mut claim: Claim<Job>, id: ThreadId) -> Result<Sent<Job>, CaptureError> {
-        claim.work().prepare(self.kept.now(), self.options.method, self.options.max_frames, id);
+    pub(super) fn send(
+        &self,
+        mut claim: Claim<Job>,
+        id: ThreadId,
+        method: Method,
+    ) -> Result<Sent<Job>, CaptureError> {
+        claim.work().prepare(self.kept.now(), method, self.options.max_frames, id);
         local::send(claim, self.directed, id)
     }
 

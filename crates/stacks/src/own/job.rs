@@ -2,8 +2,8 @@
 
 use super::snapshot::Snapshot;
 use super::{Method, RawStack, StackCopy, ThreadId, walk};
-use backtrail_capture::local::{Slots, Stopped, Work};
-use backtrail_core::{Avma, MemorySlice, Registers};
+use backtrail_capture::local::{OwnMemory, Slots, Stopped, Work};
+use backtrail_core::{Avma, MemorySlice, ReadMemory, Registers, Unreadable};
 use backtrail_unwind::Cache;
 use std::sync::{Arc, OnceLock};
 
@@ -23,9 +23,6 @@ pub(super) struct Job {
     from: Avma,
     copied: usize,
     registers: Option<Registers>,
-    /// Bytes of the stack that are copied beside the walk, and the registers that were kept along with them.
-    also: usize,
-    seen: Option<Registers>,
 }
 
 /// The process's slots: a signal that comes late must find its own, whoever asked.
@@ -46,8 +43,6 @@ impl Job {
             from: Avma::new(0),
             copied: 0,
             registers: None,
-            also: 0,
-            seen: None,
         }
     }
 
@@ -59,34 +54,25 @@ impl Job {
         if let Method::CopyStack(size) = method
             && self.copy.len() < size
         {
-            self.copy.resize(size, 0);
+            // Takes memory when it is written to.
+            self.copy = vec![0; size];
         }
     }
 
-    /// Makes room for a copy beside the walk.
-    pub(super) fn reserve_copy(&mut self, size: usize) {
-        if self.copy.len() < size {
-            self.copy.resize(size, 0);
-        }
-    }
-
-    /// Has the next capture copy so many bytes of the stack beside the walk.
-    pub(super) fn also_copy(&mut self, size: usize) {
-        self.reserve_copy(size);
-        self.also = size;
-    }
-
-    /// Hands over frames, registers and copy.
+    /// Hands over registers, copy, and the frames that are found in the copy and, beyond it, in memory.
     pub(super) fn finish_copy(&mut self, into: &mut StackCopy) {
-        self.snapshot = None;
-        into.frames.copy_from(&self.stack);
-        into.from = self.from;
+        let (Some(snapshot), Some(registers)) = (self.snapshot.take(), self.registers) else { return };
         let copied = self.copy.get(..self.copied).unwrap_or_default();
+        let beyond = OwnMemory::without_stack();
+        let memory = CopyThenMemory { copy: MemorySlice::new(self.from, copied), beyond };
+        walk::copied(registers, &memory, &snapshot, &mut self.cache, &mut into.frames);
+        into.frames.thread = self.stack.thread;
+        into.from = self.from;
         for (to, from) in into.bytes.iter_mut().zip(copied) {
             *to = *from;
         }
         into.copied = self.copied.min(into.bytes.len());
-        into.registers = self.seen.take();
+        into.registers = Some(registers);
     }
 
     /// Prepares a capture.
@@ -104,11 +90,11 @@ impl Job {
         }
         self.stack.clear();
         self.stack.thread = Some(id);
-        (self.method, self.copied, self.registers, self.seen) = (method, 0, None, None);
+        (self.method, self.copied, self.registers) = (method, 0, None);
         self.snapshot = Some(snapshot);
     }
 
-    /// Hands over what was captured. Of a copied stack the frames are found only here, which allocates.
+    /// Hands over what was captured. Of a copied stack the frames are found only here.
     pub(super) fn finish(&mut self, stack: &mut RawStack) {
         let snapshot = self.snapshot.take();
         let Some(registers) = self.registers else {
@@ -117,7 +103,7 @@ impl Job {
         };
         let bytes = self.copy.get(..self.copied).unwrap_or_default();
         if let Some(snapshot) = snapshot {
-            walk::copied(registers, &MemorySlice::new(self.from, bytes), &snapshot, stack);
+            walk::copied(registers, &MemorySlice::new(self.from, bytes), &snapshot, &mut self.cache, stack);
             stack.thread = self.stack.thread;
         }
     }
@@ -133,6 +119,18 @@ impl Job {
     }
 }
 
+/// What was copied of a stack, and what lies in memory around it.
+struct CopyThenMemory<'a> {
+    copy: MemorySlice<'a>,
+    beyond: OwnMemory,
+}
+
+impl ReadMemory for CopyThenMemory<'_> {
+    fn read(&self, address: Avma, buf: &mut [u8]) -> Result<(), Unreadable> {
+        self.copy.read(address, buf).or_else(|_| self.beyond.read(address, buf))
+    }
+}
+
 impl Work for Job {
     /// # Signal safety
     ///
@@ -141,7 +139,7 @@ impl Work for Job {
         let thread = self.stack.thread;
         let Some(snapshot) = &self.snapshot else { return };
         match self.method {
-            Method::Rules => walk::by_rules(at, snapshot, Some(&mut self.cache), 0, &mut self.stack),
+            Method::Rules => walk::in_place(at, snapshot, Some(&mut self.cache), 0, &mut self.stack),
             Method::FramePointers => {
                 walk::by_frame_pointers(at, snapshot.generation(), 0, &mut self.stack);
             }
@@ -149,11 +147,6 @@ impl Work for Job {
                 self.copy(at, size);
                 self.registers = Some(*at.registers());
             }
-        }
-        let also = std::mem::take(&mut self.also);
-        if also > 0 {
-            self.copy(at, also);
-            self.seen = Some(*at.registers());
         }
         self.stack.thread = thread;
     }

@@ -3,7 +3,7 @@
 //! ```no_run
 //! use backtrail_stacks::own::{Capturer, Options, RawStack, ThreadId};
 //!
-//! // Ahead of time: reads what the images' unwind tables say.
+//! // Ahead of time: compiles what the images' unwind tables say.
 //! let capturer = Capturer::new(Options::default())?;
 //!
 //! // This thread, from the caller of `current` on.

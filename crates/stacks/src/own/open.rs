@@ -1,6 +1,6 @@
 //! Opening an image of this process, and the files that belong to it.
 
-use super::file;
+use super::{Method, file};
 use crate::unwind_image::UnwindImage;
 use backtrail_capture::local::LoadedImage;
 use backtrail_core::{Arch, ImageId};
@@ -13,17 +13,25 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// What leads on from an image's frames.
 #[derive(Debug)]
-pub(crate) struct Opened {
-    pub(crate) rules: Option<Rules>,
-    /// Kept only where copies of stacks are walked.
-    pub(crate) tables: Option<UnwindImage>,
+pub(crate) enum Opened {
+    /// All of its rules, ahead of time.
+    Compiled(Rules),
+    /// Its tables, of which a walk reads what it needs.
+    Tables(UnwindImage),
+    /// There are none, or none are needed.
+    Nothing,
 }
 
 impl Opened {
-    pub(crate) fn open(image: &LoadedImage, keep_tables: bool) -> Self {
-        let tables = file::open(image).and_then(|file| file::tables(image, &file));
-        let rules = tables.as_ref().map(|tables| tables.module().compile());
-        Self { rules, tables: tables.filter(|_| keep_tables) }
+    pub(crate) fn open(image: &LoadedImage, method: Method) -> Self {
+        if method == Method::FramePointers {
+            return Self::Nothing;
+        }
+        match file::open(image).and_then(|file| file::tables(image, &file)) {
+            Some(tables) if method == Method::Rules => Self::Compiled(tables.module().compile()),
+            Some(tables) => Self::Tables(tables),
+            None => Self::Nothing,
+        }
     }
 }
 

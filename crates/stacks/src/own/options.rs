@@ -13,8 +13,9 @@ pub enum Method {
     /// In place, along the frame pointers: cheapest, for programs that are compiled with them throughout.
     FramePointers,
     /// So many bytes of the stack are copied in place and walked afterwards, by whoever asked, with all that the images'
-    /// files have: code is read too, which helps where tables are wrong or missing. The calling thread's own stack is
-    /// walked by rules all the same.
+    /// files have: code is read too, which helps where tables are wrong or missing. Nothing is compiled ahead of time, so that
+    /// a capturer is made in a tenth of the time; each new frame takes some microseconds instead. The calling thread's own stack is walked
+    /// in place.
     CopyStack(usize),
 }
 

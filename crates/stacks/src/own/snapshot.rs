@@ -1,5 +1,6 @@
-//! The images of this process with their rules, as one list that does not change.
+//! The images of this process with their rules or tables, as one list that does not change.
 
+use super::Method;
 use super::open::{self, Opened};
 use backtrail_capture::local::{Counters, LoadedImage, Shared, images};
 use backtrail_unwind::{ModuleList, ModuleMap, PlacedModule};
@@ -11,17 +12,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 type Joined = Vec<(Arc<LoadedImage>, Arc<Opened>)>;
 
-/// The images' code ranges as walks want them, sorted.
-struct Sorted<'a> {
-    compiled: ModuleList<'a>,
-    full: Vec<PlacedModule<'a>>,
-}
-
 self_cell!(
+    /// The images' code ranges as walks want them.
     struct Ranges {
         owner: Joined,
         #[covariant]
-        dependent: Sorted,
+        dependent: ModuleList,
     }
 );
 
@@ -35,22 +31,14 @@ pub(super) struct Snapshot {
 impl Snapshot {
     fn new(generation: u64, counters: Counters, images: Joined) -> Self {
         let ranges = Ranges::new(images, |images| {
-            let mut compiled: Vec<PlacedModule<'_>> = Vec::new();
-            let mut full: Vec<PlacedModule<'_>> = Vec::new();
-            for (image, opened) in images {
-                for range in &image.code {
-                    compiled.push(match &opened.rules {
-                        Some(rules) => PlacedModule::compiled(*range, image.bias, rules),
-                        None => PlacedModule::unknown(*range),
-                    });
-                    full.push(match &opened.tables {
-                        Some(tables) => PlacedModule::new(*range, image.bias, tables.module()),
-                        None => PlacedModule::unknown(*range),
-                    });
-                }
-            }
-            full.sort_unstable_by_key(|image| image.range.start());
-            Sorted { compiled: ModuleList::new(compiled), full }
+            let ranges = images.iter().flat_map(|(image, opened)| {
+                image.code.iter().map(|range| match &**opened {
+                    Opened::Compiled(rules) => PlacedModule::compiled(*range, image.bias, rules),
+                    Opened::Tables(tables) => PlacedModule::new(*range, image.bias, tables.module()),
+                    Opened::Nothing => PlacedModule::unknown(*range),
+                })
+            });
+            ModuleList::new(ranges.collect())
         });
         Self { generation, counters, ranges }
     }
@@ -60,15 +48,10 @@ impl Snapshot {
         self.generation
     }
 
-    /// With compiled rules only. Safe in a signal handler.
+    /// To be walked over. Safe in a signal handler.
     #[inline]
-    pub(super) fn compiled(&self) -> ModuleMap<'_> {
-        self.ranges.borrow_dependent().compiled.images()
-    }
-
-    /// With all their tables.
-    pub(super) fn full(&self) -> ModuleMap<'_> {
-        ModuleMap::from_sorted(&self.ranges.borrow_dependent().full)
+    pub(super) fn images(&self) -> ModuleMap<'_> {
+        self.ranges.borrow_dependent().images()
     }
 
     fn joined(&self) -> &Joined {
@@ -99,8 +82,8 @@ pub(super) struct Snapshots {
 
 impl Snapshots {
     /// Lists the images and opens them.
-    pub(super) fn new(keep_tables: bool) -> Self {
-        let mut opener = Opener { keep_tables, closed: VecDeque::new() };
+    pub(super) fn new(method: Method) -> Self {
+        let mut opener = Opener { method, closed: VecDeque::new() };
         let first = Arc::new(opener.list(&[]));
         let kept = Self {
             now: Shared::new(Arc::clone(&first)),
@@ -165,7 +148,7 @@ static NEXT: AtomicU64 = AtomicU64::new(1);
 /// Opens images, and remembers those that were closed lately.
 #[derive(Debug)]
 struct Opener {
-    keep_tables: bool,
+    method: Method,
     closed: VecDeque<(open::Key, Arc<Opened>)>,
 }
 
@@ -208,7 +191,7 @@ impl Opener {
         let twin = last.iter().find(|(other, _)| open::key(other) == key);
         match twin {
             Some((_, opened)) => Arc::clone(opened),
-            None => Arc::new(Opened::open(image, self.keep_tables)),
+            None => Arc::new(Opened::open(image, self.method)),
         }
     }
 }
@@ -219,7 +202,7 @@ mod tests {
 
     #[test]
     fn no_two_lists_have_one_number() {
-        let (one, other) = (Snapshots::new(false), Snapshots::new(false));
+        let (one, other) = (Snapshots::new(Method::Rules), Snapshots::new(Method::Rules));
         assert_ne!(one.now().generation(), other.now().generation());
         assert!(!other.images(other.now().generation()).is_empty());
     }

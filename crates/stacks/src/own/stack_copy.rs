@@ -24,7 +24,7 @@ impl StackCopy {
         Self { frames, registers: None, from: Avma::new(0), bytes, copied: 0 }
     }
 
-    /// The frames, by rules that were compiled ahead of time.
+    /// The frames.
     pub fn frames(&self) -> &RawStack {
         &self.frames
     }

@@ -58,13 +58,13 @@ impl fmt::Debug for ThreadCache {
     }
 }
 
-/// Walks by compiled rules and leaves the frames behind the first `top` in `stack`.
+/// Walks by what the images have and leaves the frames behind the first `top` in `stack`.
 ///
 /// # Signal safety
 ///
 /// Safe: neither allocates nor locks.
 #[inline]
-pub(super) fn by_rules(
+pub(super) fn in_place(
     at: &Stopped,
     snapshot: &Snapshot,
     cache: Option<&mut Cache>,
@@ -79,7 +79,7 @@ pub(super) fn by_rules(
         knows_all_code: false,
         ..Options::default()
     };
-    let mut walk = Walk::new(*at.registers(), at.memory(), snapshot.compiled(), options);
+    let mut walk = Walk::new(*at.registers(), at.memory(), snapshot.images(), options);
     if let Some(cache) = cache {
         walk = walk.with_cache(cache);
     }
@@ -106,15 +106,20 @@ pub(super) fn by_frame_pointers(at: &Stopped, generation: u64, top: usize, stack
     });
 }
 
-/// Walks a copy of a stack with all that images' files have. Not for signal handlers.
+/// Walks a copy of a stack with all that images' files have.
+///
+/// # Signal safety
+///
+/// Safe: neither allocates nor locks.
 pub(super) fn copied<M: ReadMemory>(
     registers: Registers,
     memory: &M,
     snapshot: &Snapshot,
+    cache: &mut Cache,
     stack: &mut RawStack,
 ) {
     let options = Options { max_frames: limit(stack, 0), knows_all_code: false, ..Options::default() };
-    let mut walk = Walk::new(registers, memory, snapshot.full(), options);
+    let mut walk = Walk::new(registers, memory, snapshot.images(), options).with_cache(cache);
     fill(0, snapshot.generation(), stack, |filling| {
         walk.each(|frame| filling.take(frame));
         walk.ended()

@@ -4,11 +4,11 @@ use super::cursor::{Cursor, Result};
 use super::entry::Fde;
 use super::pointer::{self, Bases};
 use crate::row::{Cfa, Expression, Row, Rule};
-use alloc::vec::Vec;
 use backtrail_core::{AddrRange, Register, Svma};
 
-/// How deep `remember_state` may nest; compilers nest once, LLVM's outliner twice.
-const MAX_REMEMBERED: usize = 64;
+/// How deep `remember_state` may nest: compilers nest once, LLVM's outliner twice. Of fixed size, so that a walk within a signal handler
+/// allocates nothing.
+const MAX_REMEMBERED: usize = 4;
 
 /// What is needed to run an FDE's program.
 #[derive(Clone, Copy)]
@@ -32,7 +32,9 @@ pub(crate) struct Program<'s, 'd> {
     location: u64,
     row: Row,
     initial: Row,
-    remembered: Vec<Row>,
+    remembered: [Row; MAX_REMEMBERED],
+    /// How many of them are.
+    depth: usize,
     return_address: Register,
     done: bool,
 }
@@ -48,7 +50,8 @@ impl<'s, 'd> Program<'s, 'd> {
             location: fde.range.start().get(),
             row,
             initial: row,
-            remembered: Vec::new(),
+            remembered: [row; MAX_REMEMBERED],
+            depth: 0,
             return_address: Register(column),
             done: false,
             fde,
@@ -138,14 +141,15 @@ impl<'s, 'd> Program<'s, 'd> {
             0x04 => return self.cursor.u32().map(|delta| Some(self.after(delta.into()))),
             0x1d => return self.cursor.u64().map(|delta| Some(self.after(delta))),
             0x0a => {
-                if self.remembered.len() >= MAX_REMEMBERED {
-                    return Err(self.cursor.fault("fewer remembered states"));
-                }
-                self.remembered.push(self.row);
+                let room = self.remembered.get_mut(self.depth);
+                *room.ok_or_else(|| self.cursor.fault("fewer remembered states"))? = self.row;
+                self.depth += 1;
             }
             0x0b => {
                 // GNU as and readers agree that the CFA is restored too.
-                self.row = self.remembered.pop().ok_or_else(|| self.cursor.fault("a remembered state"))?;
+                let last =
+                    self.depth.checked_sub(1).and_then(|last| Some((last, *self.remembered.get(last)?)));
+                (self.depth, self.row) = last.ok_or_else(|| self.cursor.fault("a remembered state"))?;
             }
             0x0c..=0x0f | 0x12 | 0x13 => self.define_cfa(opcode)?,
             // No operation; AArch64's marks of signed return addresses, whose bits are stripped wherever they are.
