@@ -27,11 +27,14 @@ impl Opened {
         if method == Method::FramePointers {
             return Self::Nothing;
         }
-        match file::open(image).and_then(|file| file::tables(image, &file)) {
-            Some(tables) if method == Method::Rules => Self::Compiled(tables.module().compile()),
-            Some(tables) => Self::Tables(tables),
-            None => Self::Nothing,
+        let Some(file) = file::open(image) else { return Self::Nothing };
+        let Some(tables) = file::tables(image, &file) else { return Self::Nothing };
+        if method == Method::Rules {
+            return Self::Compiled(tables.module().compile());
         }
+        // What it took to open them is not needed again soon.
+        file.bytes().release();
+        Self::Tables(tables)
     }
 }
 
