@@ -4,7 +4,7 @@ use super::facts::{Class, class_of};
 use super::file_lock::holders;
 use super::kill::{Blame, killing};
 use crate::names::{base_name, main_thread, own_frames, thread_label};
-use crate::suspect::skip::{frames_of_abort, inlined_ends, is_end_or_throw};
+use crate::suspect::skip::{frames_of_abort, inlined_help, is_end_or_throw};
 use crate::suspect::{fault_stack, handlers_frames, suspect_on};
 use backtrail_core::Trust;
 use backtrail_model::{Frame, Report, Source};
@@ -19,13 +19,14 @@ pub struct Blamed<'r> {
     pub stack: String,
     /// The frame.
     pub frame: &'r Frame,
-    /// How many of the functions that are inlined there, innermost first, only end the process or throw: it begins behind them.
+    /// How many of the functions that are inlined there, innermost first, only end the process or throw, or are a language's library: it
+    /// begins behind them.
     pub passed: usize,
 }
 
 impl<'r> Blamed<'r> {
     fn new(stack: String, frame: &'r Frame) -> Self {
-        Self { stack, frame, passed: inlined_ends(frame) }
+        Self { stack, frame, passed: inlined_help(frame) }
     }
 }
 

@@ -286,10 +286,12 @@ fn telling<'r>(facts: &Facts<'r>, table: &[(&str, &'static str)]) -> Option<(&'r
 
 #[cfg(test)]
 mod tests {
+    use super::super::blamed::blamed;
     use super::super::explain;
     use super::super::facts::{class_of_windows, is_windows};
     use super::super::testing::report;
     use super::*;
+    use backtrail_core::Function;
     use backtrail_model::{AppInfo, Field, Report, ReportedSymbol, Termination};
 
     fn core(names: &[&str]) -> Report {
@@ -375,6 +377,35 @@ mod tests {
         let mut fault = core(&["app::f", "core::panicking::panic_fmt"]);
         fault.exception.as_mut().unwrap().signal = Some("SIGSEGV".to_owned());
         assert_ne!(explain(&fault).rule, "rust-panic");
+    }
+
+    /// Seen with a crash file of 1.95: the place was `std::sys::pal::unix::abort_internal`, and that of a write the library's `write_volatile`.
+    #[test]
+    fn the_place_is_not_in_rusts_library() {
+        let mut report = core(&[
+            "raise",
+            "abort",
+            "std::sys::pal::unix::abort_internal",
+            "std::process::abort",
+            "std::panicking::panic_handler::{closure#0}",
+            "__rustc::rust_begin_unwind",
+            "core::panicking::panic_nounwind",
+            "app::total",
+            "app::main",
+        ]);
+        let place = blamed(&report).unwrap();
+        assert_eq!((place.frame.index, place.passed), (7, 0));
+        let function = |name: &str, file: &str| Function {
+            name: name.to_owned(),
+            file: Some(file.to_owned()),
+            ..Function::default()
+        };
+        let inlined = function("write_volatile<u32>", "/rustc/59807616/library/core/src/ptr/mod.rs");
+        report.process.threads[0].frames[7].functions =
+            vec![inlined.clone(), function("app::total", "src/orders.rs")];
+        assert_eq!(blamed(&report).unwrap().passed, 1);
+        report.process.threads[0].frames[7].functions = vec![inlined];
+        assert_eq!(blamed(&report).unwrap().passed, 0, "there is nothing behind it");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use super::events::has_no_place;
 use super::facts::{Class, Facts};
 use super::kill::{Blame, killing};
 use crate::names::{describe, image_name, image_of, is_any_of, missing_thread};
-use crate::suspect::skip::inlined_ends;
+use crate::suspect::skip::inlined_help;
 use backtrail_core::Trust;
 use backtrail_model::{Frame, Thread};
 
@@ -26,9 +26,9 @@ pub(super) fn place(facts: &Facts<'_>, draft: &mut Draft) {
         ));
         return;
     }
-    // What is inlined there may only end the process, as `std::__terminate` does.
+    // What is inlined there may only end the process, as `std::__terminate` does, or be a library's, as C++'s containers are.
     let mut told = suspect.frame.clone();
-    told.functions.drain(..inlined_ends(suspect.frame));
+    told.functions.drain(..inlined_help(suspect.frame));
     let place = describe(facts.report, &told);
     let thrown = facts
         .report

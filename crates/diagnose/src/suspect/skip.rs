@@ -69,9 +69,10 @@ pub(crate) fn has_abort(frames: &[Frame]) -> bool {
 
 const ENDS: &str = "ends the process for somebody else";
 const THROWS: &str = "throws for somebody else";
+const PANICS: &str = "is Rust's own way to panic";
 
 /// The groups, in the order in which they are asked.
-pub(crate) static SKIP_GROUPS: [SkipGroup; 9] = [
+pub(crate) static SKIP_GROUPS: [SkipGroup; 10] = [
     SkipGroup { reason: ENDS, functions: &ABORT, prefixes: &[] },
     SkipGroup {
         reason: ENDS,
@@ -149,6 +150,36 @@ pub(crate) static SKIP_GROUPS: [SkipGroup; 9] = [
             "-[NSException raise]",
         ],
         prefixes: &["std::__throw_", "std::__1::__throw_", "std::rethrow_exception"],
+    },
+    // Linked into every program. What they are called differs by the release of the compiler: seen with 1.60 to 1.95.
+    SkipGroup {
+        reason: PANICS,
+        functions: &["rust_begin_unwind", "rust_panic", "rust_oom"],
+        prefixes: &[
+            "core::panicking::",
+            "std::panicking::",
+            "panic_abort::",
+            "panic_unwind::",
+            "__rust_start_panic",
+            "__rust_abort",
+            "__rustc::rust_",
+            "__rustc::__rust_",
+            "std::process::abort",
+            "std::sys::pal::unix::abort_internal",
+            "std::sys::unix::abort_internal",
+            "std::sys::backtrace::__rust_end_short_backtrace",
+            "std::sys_common::backtrace::__rust_end_short_backtrace",
+            "core::option::expect_failed",
+            "core::option::unwrap_failed",
+            "core::result::unwrap_failed",
+            "core::cell::panic_already_",
+            "core::slice::index::slice_",
+            "core::str::slice_error_fail",
+            "alloc::alloc::handle_alloc_error",
+            "alloc::raw_vec::handle_error",
+            "alloc::raw_vec::capacity_overflow",
+            "std::alloc::rust_oom",
+        ],
     },
     SkipGroup {
         reason: "is Swift's own way to stop the program",
@@ -365,13 +396,32 @@ pub(crate) static REPORTER_IMAGES: [&str; 7] = [
 /// Whether all that happens at a frame of that name is to throw, or to end the process, for its caller.
 pub(crate) fn is_end_or_throw(base_name: &str) -> bool {
     let forwards = base_name.starts_with("___forwarding___") || base_name.starts_with("_CF_forwarding_prep");
-    forwards || skip_reason(base_name).is_some_and(|reason| reason == ENDS || reason == THROWS)
+    forwards || skip_reason(base_name).is_some_and(|reason| [ENDS, THROWS, PANICS].contains(&reason))
 }
 
-/// How many of the functions that are inlined at a frame, innermost first, only end the process or throw; 0 where all do.
-pub(crate) fn inlined_ends(frame: &Frame) -> usize {
-    let ends = |function: &&Function| is_end_or_throw(base_name(&function.name));
-    let passed = frame.functions.iter().take_while(ends).count();
+/// Parts of the paths of the headers and sources of languages' libraries, whose code compilers inline into a program's.
+const LIBRARY_SOURCES: [&str; 9] = [
+    "/rustc/",
+    "/rustlib/src/rust/",
+    "/library/core/src/",
+    "/library/alloc/src/",
+    "/library/std/src/",
+    "/include/c++/",
+    "/usr/include/",
+    "/libcxx/include/",
+    "/libc++/",
+];
+
+fn is_of_library(function: &Function) -> bool {
+    let file = function.file.as_deref().unwrap_or_default();
+    LIBRARY_SOURCES.iter().any(|part| file.contains(part))
+}
+
+/// How many of the functions that are inlined at a frame, innermost first, only end the process or throw, or are a language's library;
+/// 0 where all are.
+pub(crate) fn inlined_help(frame: &Frame) -> usize {
+    let helps = |function: &&Function| is_end_or_throw(base_name(&function.name)) || is_of_library(function);
+    let passed = frame.functions.iter().take_while(helps).count();
     if passed < frame.functions.len() { passed } else { 0 }
 }
 
@@ -393,6 +443,10 @@ mod tests {
         assert_eq!(skip_reason("abort"), Some("ends the process for somebody else"));
         assert_eq!(skip_reason("std::__1::__throw_out_of_range"), Some("throws for somebody else"));
         assert!(skip_reason("Swift runtime failure: Index out of range").is_some());
+        assert_eq!(
+            skip_reason("std::panicking::panic_handler::{closure#0}"),
+            Some("is Rust's own way to panic")
+        );
         for name in ["-[Foo abort]", "MyApp.abortUpload", "freeSpace", "main", "", "callback"] {
             assert_eq!(skip_reason(name), None, "{name}");
         }
