@@ -119,6 +119,8 @@ pub struct BucketOptions {
     pub prefix: String,
     /// `http://HOST:PORT` or `https://HOST`; `None` for Amazon's.
     pub endpoint: Option<String>,
+    /// Whether an endpoint has the bucket's name before its host's, `http://BUCKET.HOST:PORT`, in the place of the path.
+    pub in_host: bool,
     /// The region, which signatures have in them.
     pub region: String,
     /// The key's id.
@@ -136,6 +138,7 @@ impl BucketOptions {
             bucket: bucket.to_owned(),
             prefix: String::new(),
             endpoint: None,
+            in_host: false,
             region: "us-east-1".to_owned(),
             access_key: access_key.to_owned(),
             secret_key: secret_key.to_owned(),
@@ -172,6 +175,11 @@ impl BucketOptions {
             }
             options.endpoint = Some(endpoint.to_owned());
         }
+        options.in_host = match set("AWS_VIRTUAL_HOSTED_STYLE_REQUEST").as_deref() {
+            None | Some("false") => false,
+            Some("true") => true,
+            Some(_) => return Err("expected AWS_VIRTUAL_HOSTED_STYLE_REQUEST as true or false".to_owned()),
+        };
         if !is_name(&options.region) {
             return Err("expected AWS_REGION as the name of a region".to_owned());
         }
@@ -190,26 +198,20 @@ impl BucketOptions {
         if self.prefix.is_empty() { name.to_owned() } else { format!("{}/{name}", self.prefix) }
     }
 
-    /// Whether the bucket's name is part of the path: everywhere but at Amazon's, where certificates are for one level of names.
+    /// Whether the bucket's name is part of the path, not of the host. Amazon's certificates are for one level of names.
     pub(crate) fn is_in_path(&self) -> bool {
-        self.endpoint.is_some() || self.bucket.contains('.')
+        if self.endpoint.is_some() { !self.in_host } else { self.bucket.contains('.') }
     }
 
     /// The beginning of addresses, and the host in it.
     pub(crate) fn origin(&self) -> (String, String) {
-        let amazon = || format!("s3.{}.amazonaws.com", self.region);
-        match &self.endpoint {
-            Some(endpoint) => {
-                let (scheme, host) = endpoint.split_once("://").unwrap_or(("https", endpoint));
-                let default = if scheme == "http" { ":80" } else { ":443" };
-                let host = host.strip_suffix(default).unwrap_or(host);
-                (format!("{scheme}://{host}"), host.to_owned())
-            }
-            None if self.is_in_path() => (format!("https://{}", amazon()), amazon()),
-            None => {
-                (format!("https://{}.{}", self.bucket, amazon()), format!("{}.{}", self.bucket, amazon()))
-            }
-        }
+        let amazon = format!("https://s3.{}.amazonaws.com", self.region);
+        let endpoint = self.endpoint.as_ref().unwrap_or(&amazon);
+        let (scheme, host) = endpoint.split_once("://").unwrap_or(("https", endpoint));
+        let default = if scheme == "http" { ":80" } else { ":443" };
+        let host = host.strip_suffix(default).unwrap_or(host);
+        let host = if self.is_in_path() { host.to_owned() } else { format!("{}.{host}", self.bucket) };
+        (format!("{scheme}://{host}"), host)
     }
 }
 
@@ -305,6 +307,7 @@ mod tests {
         let text = format!("{plain:?}");
         assert!(!text.contains("ID") && !text.contains("SECRET"), "{text}");
         assert_eq!(parse("crashes", &[("AWS_REGION", "eu-north-1")]).unwrap().region, "eu-north-1");
+        assert!(parse("a", &[("AWS_VIRTUAL_HOSTED_STYLE_REQUEST", "true")]).unwrap().in_host);
         for (place, more) in [
             ("", ("", "")),
             ("a b", ("", "")),
@@ -316,6 +319,7 @@ mod tests {
             ("a", ("AWS_SECRET_ACCESS_KEY", "")),
             ("a", ("AWS_SECRET_ACCESS_KEY", "SECRET\n")),
             ("a", ("AWS_REGION", "a/b")),
+            ("a", ("AWS_VIRTUAL_HOSTED_STYLE_REQUEST", "yes")),
         ] {
             let why = parse(place, &[more]).unwrap_err();
             assert!(why.contains("expected") || why.contains("needs"), "{why}");
@@ -332,6 +336,12 @@ mod tests {
         options.endpoint = Some("http://host:80".to_owned());
         assert_eq!(options.origin(), ("http://host".to_owned(), "host".to_owned()));
         assert!(options.is_in_path());
+        options.in_host = true;
+        assert_eq!(options.origin(), ("http://crashes.host".to_owned(), "crashes.host".to_owned()));
+        assert!(!options.is_in_path());
+        options.endpoint = None;
+        "a.b".clone_into(&mut options.bucket);
+        assert_eq!(options.origin().1, "s3.us-east-1.amazonaws.com");
         options.prefix = "a".to_owned();
         assert_eq!(options.path_of("x"), "a/x");
     }

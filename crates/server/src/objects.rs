@@ -110,12 +110,11 @@ impl Objects {
             Store::Folder(_) => Ok(()),
             #[cfg(feature = "s3")]
             Store::Bucket(bucket) => match bucket.claim(database) {
-                Ok(Ok(())) => Ok(()),
-                Ok(Err(why)) => Err(ServerError::files("the bucket", io::Error::other(why))),
+                Ok(()) => Ok(()),
                 Err(crate::database::DatabaseError::Thread(error))
                     if is_passing(&error) && !is_refusal(&error) =>
                 {
-                    crate::error::eprint_problem(&error.to_string());
+                    crate::error::eprint_problem(&format!("{error}: the server starts without it"));
                     Ok(())
                 }
                 Err(error) => Err(error.into()),

@@ -252,6 +252,9 @@ fn explain(error: &Error) -> String {
     if let Some(why) = inner.and_then(certificate_fault) {
         return format!("cannot be trusted: {why}");
     }
+    if let Some(rustls::Error::InvalidMessage(_)) = inner.and_then(tls_fault) {
+        return "cannot be asked: what it says is no TLS".to_owned();
+    }
     match error {
         Error::Timeout(_) => "did not answer in time".to_owned(),
         Error::HostNotFound => "no such host".to_owned(),
@@ -268,12 +271,7 @@ fn explain(error: &Error) -> String {
 /// What is wrong with the certificate that a server has shown, if that is what is wrong: of an error of TLS, or one with such an error
 /// behind it.
 pub fn certificate_fault(error: &(dyn std::error::Error + 'static)) -> Option<String> {
-    let tls = std::iter::successors(Some(error), |error| error.source()).find_map(|error| {
-        // What is in an error of input and output is not what it calls its source.
-        let inner = error.downcast_ref().and_then(io::Error::get_ref);
-        error.downcast_ref().or_else(|| inner?.downcast_ref::<rustls::Error>())
-    });
-    let rustls::Error::InvalidCertificate(fault) = tls? else { return None };
+    let rustls::Error::InvalidCertificate(fault) = tls_fault(error)? else { return None };
     Some(match fault {
         CertificateError::UnknownIssuer => {
             "no authority that this machine trusts has signed its certificate".into()
@@ -292,6 +290,15 @@ pub fn certificate_fault(error: &(dyn std::error::Error + 'static)) -> Option<St
             "its certificate is signed by itself".into()
         }
         other => format!("its certificate is refused: {other}"),
+    })
+}
+
+/// The error of TLS that an error is, or has behind it.
+fn tls_fault<'e>(error: &'e (dyn std::error::Error + 'static)) -> Option<&'e rustls::Error> {
+    std::iter::successors(Some(error), |error| error.source()).find_map(|error| {
+        // What is in an error of input and output is not what it calls its source.
+        let inner = error.downcast_ref().and_then(io::Error::get_ref);
+        error.downcast_ref().or_else(|| inner?.downcast_ref())
     })
 }
 

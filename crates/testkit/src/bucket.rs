@@ -161,11 +161,14 @@ fn act(
     let error = |status, code: &str| (status, format!("<Error><Code>{code}</Code></Error>").into_bytes());
     let header = |name: &str| headers.get(name).map_or("", String::as_str);
     let authorization = header("authorization");
-    let names = "SignedHeaders=host;x-amz-content-sha256;x-amz-date";
+    let is_put = method == "PUT";
+    let checksum = if is_put { "x-amz-checksum-sha256;" } else { "" };
+    let names = format!("SignedHeaders=host;{checksum}x-amz-content-sha256;x-amz-date");
     let is_signed = authorization.starts_with("AWS4-HMAC-SHA256 Credential=")
-        && authorization.contains(names)
+        && authorization.contains(&names)
         && authorization.split_once("Signature=").is_some_and(|(_, digits)| digits.len() == 64)
         && header("x-amz-content-sha256").len() == 64
+        && (!is_put || header("x-amz-checksum-sha256").len() == 44)
         && header("x-amz-date").len() == 16;
     if !is_signed || !headers.contains_key("host") {
         return error(403, "AccessDenied");

@@ -381,8 +381,10 @@ impl Ledger {
 fn look(options: &Options, servers: Vec<(Server, &Data)>, ledger: &Ledger) -> Result<()> {
     let pending = lock(&ledger.pending).clone();
     for ((number, sent), (server, _)) in pending.iter().zip(servers.iter().cycle()) {
-        let mut connection = Connection::open(&server.address)?;
-        ledger.post(&Target::of(server), &mut connection, *number, sent)?;
+        until_the_bucket_answers(options, || {
+            let mut connection = Connection::open(&server.address)?;
+            ledger.post(&Target::of(server), &mut connection, *number, sent)
+        })?;
     }
     let (server, data) = servers.first().ok_or("expected a server")?;
     let mut connection = Connection::open(&server.address)?;
@@ -414,15 +416,33 @@ fn look(options: &Options, servers: Vec<(Server, &Data)>, ledger: &Ledger) -> Re
         all.push(data);
     }
     for data in all {
-        let mut check = Command::new(&options.program);
-        data.tell(&mut check);
-        let checked = check.arg("--check").output().map_err(|error| error.to_string())?;
-        if !checked.status.success() {
+        until_the_bucket_answers(options, || {
+            let mut check = Command::new(&options.program);
+            data.tell(&mut check);
+            let checked = check.arg("--check").output().map_err(|error| error.to_string())?;
+            if checked.status.success() {
+                return Ok(());
+            }
             let said = [checked.stdout, checked.stderr].concat();
-            return Err(String::from_utf8_lossy(&said).into_owned());
-        }
+            Err(String::from_utf8_lossy(&said).into_owned())
+        })?;
     }
     Ok(())
+}
+
+/// Does it again while a bucket's server, which somebody may kill meanwhile, does not answer.
+fn until_the_bucket_answers(options: &Options, mut act: impl FnMut() -> Result<()>) -> Result<()> {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        match act() {
+            Err(why)
+                if options.objects.is_some()
+                    && Instant::now() < until
+                    && (why.starts_with("HTTP/1.1 503") || why.contains("the bucket ")) => {}
+            done => return done,
+        }
+        std::thread::sleep(Duration::from_millis(500));
+    }
 }
 
 fn compare(options: &Options, data: &Data, acknowledged: &Acknowledged) -> Result<()> {

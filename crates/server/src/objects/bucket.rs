@@ -38,7 +38,7 @@ impl Bucket {
     }
 
     /// Makes sure that the files are this database's: those of another one would be removed as files that nothing needs.
-    pub(super) fn claim(&self, database: &Database) -> Result<Result<(), &'static str>> {
+    pub(super) fn claim(&self, database: &Database) -> Result<()> {
         let new = secret::key().map_err(DatabaseError::Thread)?;
         let own: String = database.write(move |connection| {
             let known =
@@ -58,12 +58,11 @@ impl Bucket {
             }
             owner => owner.map_err(DatabaseError::Thread)?,
         };
-        let is_own = owner == own.as_bytes();
-        Ok(if is_own {
-            Ok(())
-        } else {
-            Err("its files are those of another server: give each a prefix of its own")
-        })
+        if owner == own.as_bytes() {
+            return Ok(());
+        }
+        let why = "its files are those of another server: give each a prefix of its own";
+        Err(DatabaseError::Thread(self.client.failure(why, true)))
     }
 
     /// Writes a file, unless the database says that it is there.
@@ -179,9 +178,7 @@ impl Bucket {
 
     /// Removes old files that no row names.
     pub(super) fn sweep(&self, database: &Database) -> Result<()> {
-        if let Err(why) = self.claim(database)? {
-            return Err(DatabaseError::Thread(io::Error::other(why)));
-        }
+        self.claim(database)?;
         let none = HashMap::new();
         let old = self.compare(&none).map_err(DatabaseError::Thread)?.others;
         // What got a row until now has it; what has none and is old gets none any more.

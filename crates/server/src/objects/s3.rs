@@ -8,6 +8,8 @@ use crate::secret::{digest, hex};
 use crate::time::{now, rfc3339};
 use backtrail_core::Utc;
 use backtrail_store::{HttpAnswer, HttpBody, HttpClient, Method};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 use std::fmt::Write as _;
@@ -98,7 +100,8 @@ impl Client {
         Self { options, http: HttpClient::new(SILENCE), standing: Mutex::default() }
     }
 
-    /// Writes a file. When this returns the bucket has it. The bucket compares it with its digest.
+    /// Writes a file. When this returns the bucket has it. The bucket compares it with its digest: some with the one that is signed, others
+    /// with the checksum alone.
     pub(super) fn put(&self, name: &str, content: Content<'_>, digest: &str) -> io::Result<()> {
         self.attempts(|| {
             let file = match content {
@@ -110,7 +113,10 @@ impl Client {
                 (Content::File(_), Some(file)) => HttpBody::File(file),
                 (Content::File(_), None) => HttpBody::None,
             };
-            self.ask(Method::Put, name, "", body, digest).and_then(drained)
+            match self.ask(Method::Put, name, "", body, digest) {
+                Err(Failed::NotThere) => Err(Failed::Refused("answered 404 to a file".to_owned())),
+                answer => answer.and_then(drained),
+            }
         })
     }
 
@@ -205,7 +211,7 @@ impl Client {
     }
 
     /// Says which bucket it was. Neither keys nor what the bucket wrote about them is in it.
-    fn failure(&self, why: &str, is_refusal: bool) -> io::Error {
+    pub(super) fn failure(&self, why: &str, is_refusal: bool) -> io::Error {
         let BucketOptions { bucket, endpoint, .. } = &self.options;
         let at = endpoint.as_ref().map(|endpoint| format!(" at {endpoint}")).unwrap_or_default();
         io::Error::other(Unavailable { what: format!("the bucket {bucket}{at}: {why}"), is_refusal })
@@ -227,16 +233,14 @@ impl Client {
             (name, false) => format!("/{}", self.options.path_of(name)),
         };
         let time = rfc3339(now()).replace(['-', ':'], "");
-        let signed = sign(&self.options, verb(method), &host, &path, query, digest, &time);
-        let mut headers = vec![
-            ("Host", host.as_str()),
-            ("x-amz-content-sha256", digest),
-            ("x-amz-date", &time),
-            ("Authorization", &signed),
-        ];
-        if let Some(token) = &self.options.session_token {
-            headers.push(("x-amz-security-token", token));
-        }
+        let checksum = matches!(method, Method::Put).then(|| checksum(digest));
+        // In the order of the signature.
+        let mut headers = vec![("host", host.as_str())];
+        headers.extend(checksum.as_deref().map(|checksum| ("x-amz-checksum-sha256", checksum)));
+        headers.extend([("x-amz-content-sha256", digest), ("x-amz-date", &time)]);
+        headers.extend(self.options.session_token.as_deref().map(|token| ("x-amz-security-token", token)));
+        let signed = sign(&self.options, verb(method), &path, query, &headers, digest, &time);
+        headers.push(("authorization", &signed));
         let question = if query.is_empty() { "" } else { "?" };
         let url = format!("{origin}{path}{question}{query}");
         let answer = self.http.send(method, &url, &headers, body).map_err(Failed::Passing)?;
@@ -245,21 +249,65 @@ impl Client {
             return Ok(answer);
         }
         let text = answer.bytes(MAX_ANSWER).unwrap_or_default();
-        let text = String::from_utf8_lossy(&text);
-        // Its code alone: further on a bucket may repeat keys.
-        let code: String = between(&text, "<Code>", "</Code>").unwrap_or_default().to_owned();
-        let code: String = code.chars().filter(char::is_ascii_alphanumeric).take(60).collect();
-        let why =
-            if code.is_empty() { format!("answered {status}") } else { format!("answered {status} {code}") };
-        Err(match (status, code.as_str()) {
-            (404, "NoSuchBucket") => Failed::Refused(why),
-            (404, _) => Failed::NotThere,
-            (408 | 409 | 429 | 500..=599, _) | (400, "RequestTimeout" | "IncompleteBody") => {
-                Failed::Passing(why)
-            }
-            _ => Failed::Refused(why),
-        })
+        Err(refused(status, &String::from_utf8_lossy(&text)))
     }
+}
+
+/// What a status says that is no success, with the error that came along.
+fn refused(status: u16, text: &str) -> Failed {
+    // Its code alone, and a region: further on a bucket may repeat keys.
+    let plain = |name: &str, others: &str| {
+        let value = between(text, &format!("<{name}>"), &format!("</{name}>")).unwrap_or_default();
+        let is_plain = |c: &char| c.is_ascii_alphanumeric() || others.contains(*c);
+        value.chars().filter(is_plain).take(60).collect::<String>()
+    };
+    let code = plain("Code", "");
+    if (status, code.as_str()) == (404, "NoSuchKey") {
+        return Failed::NotThere;
+    }
+    let space = if code.is_empty() { "" } else { " " };
+    let why = format!("answered {status}{space}{code}");
+    match (status, code.as_str()) {
+        (408 | 409 | 429 | 500..=599, _) | (400, "RequestTimeout" | "IncompleteBody") => Failed::Passing(why),
+        // The file was broken on its way.
+        (400, "BadDigest" | "InvalidDigest" | "XAmzContentSHA256Mismatch") => Failed::Passing(why),
+        _ => {
+            let advice = advice(status, &code, &plain("Region", "-"));
+            let colon = if advice.is_empty() { "" } else { ": " };
+            Failed::Refused(format!("{why}{colon}{advice}"))
+        }
+    }
+}
+
+/// What somebody has to do about it.
+fn advice(status: u16, code: &str, region: &str) -> String {
+    let advice = match code {
+        "NoSuchBucket" => "make the bucket first",
+        "InvalidAccessKeyId" => "it knows no key with the id in AWS_ACCESS_KEY_ID",
+        "SignatureDoesNotMatch" => {
+            "AWS_SECRET_ACCESS_KEY is not the key of AWS_ACCESS_KEY_ID, or AWS_REGION not its region"
+        }
+        "AccessDenied" | "AllAccessDisabled" => {
+            "AWS_ACCESS_KEY_ID or AWS_SECRET_ACCESS_KEY is not right, or the key may not get, put, delete and list files here"
+        }
+        "ExpiredToken" | "InvalidToken" => "AWS_SESSION_TOKEN holds no more, or is of another key",
+        "RequestTimeTooSkewed" => "its clock and this machine's are too far apart",
+        "QuotaExceeded" => "it takes no more until there is room",
+        "EntityTooLarge" => "the file is larger than it takes in one request",
+        "AuthorizationHeaderMalformed"
+        | "PermanentRedirect"
+        | "TemporaryRedirect"
+        | "IllegalLocationConstraintException" => {
+            return match region {
+                "" => "AWS_REGION is to be the bucket's region".to_owned(),
+                region => format!("AWS_REGION is to be {region}"),
+            };
+        }
+        _ if status == 301 || status == 307 => "AWS_REGION is to be the bucket's region",
+        "" => "is AWS_ENDPOINT_URL the address of a service of S3's protocol?",
+        _ => "",
+    };
+    advice.to_owned()
 }
 
 const NO_LIST: &str = "answered with no list of files";
@@ -280,22 +328,26 @@ fn verb(method: Method) -> &'static str {
     }
 }
 
-/// The value of `Authorization`.
+/// The digest as S3 writes checksums.
+fn checksum(digest: &str) -> String {
+    let byte = |pair: &[u8]| {
+        u8::from_str_radix(std::str::from_utf8(pair).unwrap_or_default(), 16).unwrap_or_default()
+    };
+    STANDARD.encode(digest.as_bytes().chunks(2).map(byte).collect::<Vec<_>>())
+}
+
+/// The value of `Authorization`. Headers are in the order of their names.
 fn sign(
     options: &BucketOptions,
     verb: &str,
-    host: &str,
     path: &str,
     query: &str,
+    headers: &[(&str, &str)],
     content: &str,
     time: &str,
 ) -> String {
-    let mut headers = format!("host:{host}\nx-amz-content-sha256:{content}\nx-amz-date:{time}\n");
-    let mut names = "host;x-amz-content-sha256;x-amz-date".to_owned();
-    if let Some(token) = &options.session_token {
-        let _ = writeln!(headers, "x-amz-security-token:{token}");
-        names.push_str(";x-amz-security-token");
-    }
+    let names = headers.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(";");
+    let headers: String = headers.iter().map(|(name, value)| format!("{name}:{value}\n")).collect();
     let request = format!("{verb}\n{path}\n{query}\n{headers}\n{names}\n{content}");
     let (day, region) = (time.get(..8).unwrap_or_default(), &options.region);
     let scope = format!("{day}/{region}/s3/aws4_request");
@@ -384,15 +436,48 @@ mod tests {
         let mut options = BucketOptions::new("examplebucket", "AKIAIOSFODNN7EXAMPLE", "");
         options.secret_key = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY".to_owned();
         let (host, time) = ("examplebucket.s3.amazonaws.com", "20130524T000000Z");
-        let signed = sign(&options, "GET", host, "/", "max-keys=2&prefix=J", EMPTY, time);
+        let headers = [("host", host), ("x-amz-content-sha256", EMPTY), ("x-amz-date", time)];
+        let signed = sign(&options, "GET", "/", "max-keys=2&prefix=J", &headers, EMPTY, time);
         let expected = "AWS4-HMAC-SHA256 Credential=AKIAIOSFODNN7EXAMPLE/20130524/us-east-1/s3/aws4_request,\
             SignedHeaders=host;x-amz-content-sha256;x-amz-date,\
             Signature=34b48302e7b5fa45bde8084f4b7868a86f0a534bc59db6670ed5711ef69dc6f7";
         assert_eq!(signed, expected);
-        options.session_token = Some("token".to_owned());
-        let signed = sign(&options, "GET", host, "/", "", EMPTY, time);
-        assert!(signed.contains("x-amz-date;x-amz-security-token,"), "{signed}");
         assert_eq!(digest(b""), EMPTY);
+        assert_eq!(checksum(EMPTY), "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=");
+    }
+
+    /// Answers as Ceph 16, Garage 2.5, SeaweedFS 4.48 and Amazon's documentation have them, and of servers of another sort.
+    #[test]
+    fn errors_say_what_to_do() {
+        let of = |status, text: &str| match refused(status, text) {
+            Failed::NotThere => "not there".to_owned(),
+            Failed::Passing(why) => format!("passing: {why}"),
+            Failed::Refused(why) => format!("refused: {why}"),
+            Failed::Local(error) => error.to_string(),
+        };
+        let coded = |status, code: &str| {
+            of(status, &format!("<Error><Code>{code}</Code><Message>SECRET</Message></Error>"))
+        };
+        assert_eq!(coded(404, "NoSuchKey"), "not there");
+        assert_eq!(coded(404, "NoSuchBucket"), "refused: answered 404 NoSuchBucket: make the bucket first");
+        for passing in ["BadDigest", "InvalidDigest", "XAmzContentSHA256Mismatch", "RequestTimeout"] {
+            assert_eq!(coded(400, passing), format!("passing: answered 400 {passing}"));
+        }
+        assert_eq!(of(502, "<html>"), "passing: answered 502");
+        assert!(coded(403, "InvalidAccessKeyId").contains("AWS_ACCESS_KEY_ID"));
+        assert!(coded(403, "SignatureDoesNotMatch").contains("AWS_SECRET_ACCESS_KEY"));
+        assert!(coded(403, "RequestTimeTooSkewed").contains("clock"));
+        assert!(coded(301, "PermanentRedirect").ends_with("AWS_REGION is to be the bucket's region"));
+        let region = "<Error><Code>AuthorizationHeaderMalformed</Code><Region>eu-west-1</Region></Error>";
+        assert!(of(400, region).ends_with("AWS_REGION is to be eu-west-1"));
+        // Whoever knows nothing of S3 does not say that a file is lost.
+        for status in [404, 405] {
+            assert!(
+                of(status, "<h1>not found</h1>")
+                    .ends_with("is AWS_ENDPOINT_URL the address of a service of S3's protocol?")
+            );
+        }
+        assert_eq!(coded(418, "Teapot"), "refused: answered 418 Teapot");
     }
 
     #[test]

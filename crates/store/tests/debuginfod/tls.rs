@@ -1,9 +1,10 @@
 //! Servers that are asked by TLS, with certificates that are to be trusted and not: `openssl s_server`.
 
 use crate::faults::{debug_info, elf, id};
-use backtrail_store::{Debuginfod, DebuginfodOptions, RemoteFiles as _};
+use backtrail_store::{Debuginfod, DebuginfodOptions, JsonClient, Method, RemoteFiles as _};
 use backtrail_testkit::TempDir;
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -124,4 +125,21 @@ fn servers_are_asked_by_tls_and_certificates_are_looked_at() {
         // Who it was is told once, whatever was wrong.
         assert!(expected.starts_with("whole") || text.contains(&server.url), "{text}");
     }
+}
+
+#[test]
+fn a_server_that_speaks_no_tls_is_told() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("https://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut piece = [0; 4096];
+        let _ = stream.read(&mut piece);
+        let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n");
+        // What is not read would cut the answer off.
+        while stream.read(&mut piece).is_ok_and(|count| count > 0) {}
+    });
+    let client = JsonClient::new(url, None, Duration::from_secs(20));
+    let why = client.send(Method::Get, "/", b"").unwrap_err();
+    assert_eq!(why, "cannot be asked: what it says is no TLS");
 }
