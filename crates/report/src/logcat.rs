@@ -2,7 +2,8 @@
 //!
 //! `11-22 17:00:00.123  1234  1234 F DEBUG   : ` (threadtime), with a year, a zone, a user or a process in some forms;
 //! `11-22 17:00:00.123 F/DEBUG( 1234): ` (time), `F/DEBUG( 1234): ` (brief), and Android Studio's
-//! `2024-01-02 17:00:00.123 1234-1234/? A/DEBUG: ` and `… 1234-1234  DEBUG  pid-1234  A  `.
+//! `2024-01-02 17:00:00.123 1234-1234/? A/DEBUG: ` and `… 1234-1234  DEBUG  pid-1234  A  `, of which it lets people hide date and
+//! tag (`17:00:00.123 1234-1234 com.example  A  `), or all but time and priority (`17:00:00.123  A  `).
 
 use crate::numbers::is_number;
 
@@ -12,6 +13,14 @@ pub(crate) struct LogLine<'l> {
     pub(crate) tag: &'l str,
     /// What was logged, with the blanks that it begins with.
     pub(crate) message: &'l str,
+    /// Whether its priority is that of the last line before the end.
+    pub(crate) is_fatal: bool,
+}
+
+impl<'l> LogLine<'l> {
+    fn new(priority: &str, tag: &'l str, message: &'l str) -> Self {
+        Self { tag: tag.trim(), message, is_fatal: matches!(priority, "F" | "A") }
+    }
 }
 
 /// Splits a line; `None` where it has no such prefix.
@@ -20,7 +29,7 @@ pub(crate) fn log_line(line: &str) -> Option<LogLine<'_>> {
     let behind = behind_time(start);
     let found =
         behind.and_then(|rest| threadtime(rest).or_else(|| studio(rest)).or_else(|| studio_old(rest)));
-    found.or_else(|| brief(behind.unwrap_or(start)))
+    found.or_else(|| brief(behind.unwrap_or(start))).or_else(|| compact(start))
 }
 
 /// What stands behind a date and a time.
@@ -49,7 +58,7 @@ fn threadtime(rest: &str) -> Option<LogLine<'_>> {
         let is_zone = word.starts_with(['+', '-']) && word.len() == 5;
         if is_priority(word) && numbers >= 1 {
             let (tag, message) = tagged(behind)?;
-            return Some(LogLine { tag, message });
+            return Some(LogLine::new(word, tag, message));
         }
         let is_number = word.bytes().all(|byte| byte.is_ascii_digit()) || is_zone || word.starts_with("u0_");
         if !is_number || numbers > 4 {
@@ -68,11 +77,11 @@ fn tagged(text: &str) -> Option<(&str, &str)> {
 
 /// `P/tag( pid): message`.
 fn brief(line: &str) -> Option<LogLine<'_>> {
-    let (_, rest) = line.split_at_checked(1).filter(|(priority, _)| is_priority(priority))?;
+    let (priority, rest) = line.split_at_checked(1).filter(|(priority, _)| is_priority(priority))?;
     let (tag, rest) = rest.strip_prefix('/')?.split_once('(')?;
     let (pid, message) = rest.split_once("):")?;
     let message = message.strip_prefix(' ').unwrap_or(message);
-    is_number(pid.trim()).then_some(LogLine { tag: tag.trim(), message })
+    is_number(pid.trim()).then(|| LogLine::new(priority, tag, message))
 }
 
 /// `pid-tid/package P/tag: message`.
@@ -81,7 +90,7 @@ fn studio_old(rest: &str) -> Option<LogLine<'_>> {
     ids.split_once('/').filter(|(ids, _)| is_ids(ids))?;
     let (priority, rest) = rest.trim_start().split_once('/')?;
     let (tag, message) = tagged(rest).filter(|_| is_priority(priority))?;
-    Some(LogLine { tag, message })
+    Some(LogLine::new(priority, tag, message))
 }
 
 /// `pid-tid  tag  package  P  message`.
@@ -91,8 +100,30 @@ fn studio(rest: &str) -> Option<LogLine<'_>> {
     let (_, rest) = rest.trim_start().split_once(' ')?;
     let rest = rest.trim_start();
     let (priority, message) = rest.split_once(' ').unwrap_or((rest, ""));
-    is_priority(priority)
-        .then(|| LogLine { tag: tag.trim(), message: message.strip_prefix(' ').unwrap_or(message) })
+    is_priority(priority).then(|| LogLine::new(priority, tag, message.strip_prefix(' ').unwrap_or(message)))
+}
+
+/// `time pid-tid package  P  message`, `time  P  message`: no tag is told.
+fn compact(line: &str) -> Option<LogLine<'_>> {
+    // This, too, is asked of every line.
+    line.as_bytes().first().filter(|byte| byte.is_ascii_digit())?;
+    let (time, rest) = line.split_once(' ')?;
+    let is_time = time.len() == 12
+        && time.bytes().enumerate().all(|(at, byte)| match at {
+            2 | 5 => byte == b':',
+            8 => byte == b'.',
+            _ => byte.is_ascii_digit(),
+        });
+    if !is_time {
+        return None;
+    }
+    let rest = match rest.split_once(' ').filter(|(ids, _)| is_ids(ids)) {
+        Some((_, rest)) => rest.trim_start().split_once(' ')?.1,
+        None => rest,
+    };
+    let (priority, message) = rest.trim_start().split_once(' ')?;
+    let message = message.strip_prefix(' ')?;
+    is_priority(priority).then(|| LogLine::new(priority, "", message))
 }
 
 fn is_ids(word: &str) -> bool {

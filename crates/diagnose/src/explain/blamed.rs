@@ -3,7 +3,7 @@
 use super::facts::{Class, class_of};
 use super::file_lock::holders;
 use super::kill::{Blame, killing};
-use crate::names::{base_name, main_thread, own_frames, thread_label};
+use crate::names::{base_name, image_name, main_thread, own_frames, thread_label};
 use crate::suspect::skip::{frames_of_abort, inlined_ends, is_end_or_throw};
 use crate::suspect::{fault_stack, handlers_frames, suspect_on};
 use backtrail_core::Trust;
@@ -96,5 +96,8 @@ fn on<'r>(report: &'r Report, stack: String, frames: &'r [Frame]) -> Option<Blam
     let start = handlers_frames(frames).max(own);
     let frames = frames.get(start..).filter(|rest| !rest.is_empty()).unwrap_or(frames);
     let frame = frames.iter().find(|frame| frame.trust != Trust::Scan && !ends(frame))?;
-    Some(Blamed::new(stack, frame))
+    // The innermost frames of a throw are the throw, also where no name says so.
+    let is_nowhere = frame.names().next().is_none() && image_name(report, frame).is_none();
+    let is_throw = report.process.backtraces.iter().any(|it| it.is_exception && it.title == stack);
+    (!(is_nowhere && is_throw)).then(|| Blamed::new(stack, frame))
 }

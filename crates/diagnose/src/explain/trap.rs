@@ -10,8 +10,10 @@ use super::tables::messages::CLIENT_BUGS;
 use super::tables::telling::TELLING;
 use super::thrown::{hint_for, tell};
 use super::words::one_line;
-use crate::names::image_name;
+use crate::names::{base_name, image_name};
+use crate::suspect::skip::skip_reason;
 use backtrail_core::Family;
+use backtrail_model::Frame;
 
 /// A library says that its caller, or it itself, has a bug.
 pub(super) fn client_bug(facts: &Facts<'_>, draft: &mut Draft) -> bool {
@@ -47,16 +49,35 @@ pub(super) fn client_bug(facts: &Facts<'_>, draft: &mut Draft) -> bool {
 pub(super) fn telling_frame(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     let fits =
         |row: &&super::tables::telling::Telling| row.classes.is_empty() || row.classes.contains(&facts.class);
-    let found =
-        TELLING.iter().filter(fits).find_map(|row| Some((row, facts.find_frame(row.functions, row.depth)?)));
+    let found = TELLING
+        .iter()
+        .filter(fits)
+        .find_map(|row| Some((row, facts.find_interrupted(row.functions, row.depth)?)));
     let Some((row, frame)) = found else { return false };
     draft.lead(row.title, row.meaning);
     if facts.suspect.as_ref().is_none_or(|suspect| !std::ptr::eq(suspect.frame, frame)) {
         draft.evidence(facts.cite(frame));
     }
+    if row.functions.contains(&"_assertionFailure")
+        && let Some(function) = swifts_check(facts, frame)
+    {
+        draft.say(format!("The check that failed is one of `{function}` in Swift's library."));
+    }
     draft.causes(row.causes);
     draft.nexts(row.next);
     true
+}
+
+/// Which function of Swift's library made the check that failed: the one that called the library's own way to stop.
+fn swifts_check<'r>(facts: &Facts<'r>, frame: &Frame) -> Option<&'r str> {
+    /// The library's own way to stop takes this many frames at most.
+    const DEPTH: usize = 8;
+    let at = facts.frames.iter().position(|known| std::ptr::eq(known, frame))?;
+    let is_swifts =
+        |frame: &&Frame| image_name(facts.report, frame).is_some_and(|name| name.starts_with("libswift"));
+    let is_end = |name: &str| name.contains("_assertionFailure") || skip_reason(base_name(name)).is_some();
+    let behind = facts.frames.iter().skip(at + 1).take(DEPTH).take_while(is_swifts);
+    behind.flat_map(Frame::names).find(|name| !is_end(name))
 }
 
 /// A trap that the code holds, without a word why.
@@ -134,7 +155,8 @@ const TRAP: &str = "Deliberate trap: a check in the code failed";
 /// Whether the process has Swift's library, or the report has no list of its images.
 fn has_swift(facts: &Facts<'_>) -> bool {
     let images = &facts.report.process.images;
-    images.is_empty() || images.iter().any(|image| image.name.starts_with("libswift"))
+    let is_android = facts.report.os.as_deref().is_some_and(|os| os.starts_with("Android"));
+    !is_android && images.is_empty() || images.iter().any(|image| image.name.starts_with("libswift"))
 }
 
 /// The innermost frame, where it is not the one to look at.

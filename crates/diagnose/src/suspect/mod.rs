@@ -11,6 +11,7 @@ mod runtimes;
 pub(crate) mod skip;
 
 use crate::names::{base_name, cite, image_name, is_any_of, only_thread, own_frames, thread_label};
+pub(crate) use android::is_web_view;
 use backtrail_core::Trust;
 use backtrail_model::{Backtrace, Frame, Image, Language, OwnerKind, Process, Report};
 use owner::Ownership;
