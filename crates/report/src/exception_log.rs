@@ -18,8 +18,10 @@ use backtrail_model::{
 const KOTLIN: &str = "Uncaught Kotlin exception: ";
 
 /// Words of which one is in every such log.
-const WORDS: [&str; 6] = [
+const WORDS: [&str; 7] = [
     KOTLIN,
+    // Its reason quotes a stack of JavaScript.
+    "uncaught exception 'RCTFatalException",
     "callStackSymbols",
     "callStackReturnAddresses",
     "First throw call stack",

@@ -345,7 +345,7 @@ fn sender<'r>(facts: &Facts<'r>, from: &Frame) -> Option<&'r Frame> {
 /// Whether the report has the place of the throw, and how to find it.
 fn tell_throw(facts: &Facts<'_>, draft: &mut Draft) {
     let has_stack = facts.report.process.backtraces.iter().any(|backtrace| backtrace.is_exception)
-        || facts.fault_frames.iter().take(THROW_DEPTH).any(is_objc_throw);
+        || throw_frames(facts).iter().take(THROW_DEPTH).any(is_objc_throw);
     if !has_stack {
         if facts.thread.is_some() {
             draft.say("The report has no stack of the place where it was thrown; the crashed thread shows where the process ended.");
@@ -454,6 +454,11 @@ pub(super) fn cpp(facts: &Facts<'_>, draft: &mut Draft) -> bool {
             format!("{fate}: a C++ exception of type {}.", thrown.name),
         );
         draft.evidence(line);
+        // A library's words say more than the type.
+        if let Some(hint) = thrown.reason.as_deref().and_then(|what| hint_for(&REASONS, what)) {
+            tell(hint, draft);
+            return true;
+        }
         if let Some(hint) = hint_for(&CPP_TYPES, &thrown.name) {
             tell(hint, draft);
         }

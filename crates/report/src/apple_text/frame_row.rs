@@ -78,7 +78,9 @@ pub(super) fn without_address(line: &str) -> Option<Frame> {
     let (index, rest) = line.trim().split_once([' ', '\t'])?;
     let index = index.parse().ok().filter(|_| index.bytes().all(|byte| byte.is_ascii_digit()))?;
     let rest = rest.trim_start();
-    let end = rest.find("  ").into_iter().chain(rest.find('\t')).min()?;
+    let end = rest.find("  ").into_iter().chain(rest.find('\t')).min();
+    // The longest names of a column have one blank behind them.
+    let end = end.or_else(|| rest.find(".dylib ").map(|at| at + ".dylib".len()))?;
     let (image, tail) = rest.split_at_checked(end)?;
     let tail = tail.trim();
     let mut frame = Frame::new(index);

@@ -54,8 +54,8 @@ pub(super) fn read<'t>(line: &Logged<'t>) -> Option<Told<'t>> {
     if text.contains("UsageDescription") && text.contains(KEY) && !text.contains(PRIVACY) {
         return text.split_whitespace().any(is_key).then_some(Told::Key { words: text });
     }
-    let is_privacy = text.contains(PRIVACY_BROKEN);
-    is_privacy.then_some(Told::Privacy { words: text })
+    let words = text.find(PRIVACY_BROKEN).and_then(|at| text.get(at..))?;
+    Some(Told::Privacy { words })
 }
 
 fn is_key(word: &str) -> bool {
