@@ -3,7 +3,8 @@
 //! `11-22 17:00:00.123  1234  1234 F DEBUG   : ` (threadtime), with a year, a zone, a user or a process in some forms;
 //! `11-22 17:00:00.123 F/DEBUG( 1234): ` (time), `F/DEBUG( 1234): ` (brief), and Android Studio's
 //! `2024-01-02 17:00:00.123 1234-1234/? A/DEBUG: ` and `… 1234-1234  DEBUG  pid-1234  A  `, of which it lets people hide date and
-//! tag (`17:00:00.123 1234-1234 com.example  A  `), or all but time and priority (`17:00:00.123  A  `).
+//! tag (`17:00:00.123 1234-1234 com.example  A  `), or all but time and priority (`17:00:00.123  A  `). Flutter's tool puts
+//! `[  +21 ms] ` before any of these.
 
 use crate::numbers::is_number;
 
@@ -26,6 +27,14 @@ impl<'l> LogLine<'l> {
 /// Splits a line; `None` where it has no such prefix.
 pub(crate) fn log_line(line: &str) -> Option<LogLine<'_>> {
     let start = line.trim_start();
+    if start.starts_with('[') {
+        let tools = of_flutters_tool(start)?;
+        return Some(of_logcat(tools.message.trim_start()).unwrap_or(tools));
+    }
+    of_logcat(start)
+}
+
+fn of_logcat(start: &str) -> Option<LogLine<'_>> {
     let behind = behind_time(start);
     let found =
         behind.and_then(|rest| threadtime(rest).or_else(|| studio(rest)).or_else(|| studio_old(rest)));
@@ -103,12 +112,13 @@ fn studio(rest: &str) -> Option<LogLine<'_>> {
     is_priority(priority).then(|| LogLine::new(priority, tag, message.strip_prefix(' ').unwrap_or(message)))
 }
 
-/// `time pid-tid package  P  message`, `time  P  message`: no tag is told.
+/// `time pid-tid package  P  message`, `time  P  message`: no tag is told. `time P tag : message`, as services that lend devices
+/// show it, with or without a second's parts.
 fn compact(line: &str) -> Option<LogLine<'_>> {
     // This, too, is asked of every line.
     line.as_bytes().first().filter(|byte| byte.is_ascii_digit())?;
     let (time, rest) = line.split_once(' ')?;
-    let is_time = time.len() == 12
+    let is_time = matches!(time.len(), 8 | 12)
         && time.bytes().enumerate().all(|(at, byte)| match at {
             2 | 5 => byte == b':',
             8 => byte == b'.',
@@ -121,9 +131,22 @@ fn compact(line: &str) -> Option<LogLine<'_>> {
         Some((_, rest)) => rest.trim_start().split_once(' ')?.1,
         None => rest,
     };
-    let (priority, message) = rest.trim_start().split_once(' ')?;
+    let (priority, message) = rest.trim_start().split_once(' ').filter(|(word, _)| is_priority(word))?;
+    if let Some(message) = message.strip_prefix(' ').filter(|_| time.len() == 12) {
+        return Some(LogLine::new(priority, "", message));
+    }
+    let (tag, message) = tagged(message).filter(|(tag, _)| !tag.contains(' '))?;
+    Some(LogLine::new(priority, tag, message))
+}
+
+/// Flutter's tool puts the time that went by before each line of a log: `[  +21 ms] message`, `[        ] message`.
+fn of_flutters_tool(line: &str) -> Option<LogLine<'_>> {
+    let (time, message) = line.strip_prefix("[ ")?.split_once(']')?;
+    let time = time.trim();
+    let is_time = time.is_empty()
+        || time.strip_prefix('+').and_then(|time| time.strip_suffix(" ms")).is_some_and(is_number);
     let message = message.strip_prefix(' ')?;
-    is_priority(priority).then(|| LogLine::new(priority, "", message))
+    is_time.then(|| LogLine::new("", "", message))
 }
 
 fn is_ids(word: &str) -> bool {
@@ -144,14 +167,27 @@ mod tests {
             ("F/libc    (1234):     #00 pc 12  /a", "libc"),
             ("2021-02-19 17:05:04.647 29547-29547/? A/DEBUG:     #00 pc 12  /a", "DEBUG"),
             ("2024-02-19 17:05:04.647 29547-29547 DEBUG   pid-29547   A      #00 pc 12  /a", "DEBUG"),
+            ("17:05:04.647 29547-29547 com.example.shop   A      #00 pc 12  /a", ""),
+            ("17:05:04.647  A      #00 pc 12  /a", ""),
+            ("17:05:04 A DEBUG :     #00 pc 12  /a", "DEBUG"),
+            ("[  +21 ms]     #00 pc 12  /a", ""),
+            ("[        ] F/libc    (1234):     #00 pc 12  /a", "libc"),
         ] {
             let found = log_line(line).unwrap();
             assert_eq!(found.tag, tag, "{line}");
             assert_eq!(found.message, "    #00 pc 12  /a", "{line}");
         }
-        for line in
-            ["", "words", "at a.b(C.java:1)", "11-22 17:00:00.123", "signal 11 (SIGSEGV)", "F/DEBUG: x"]
-        {
+        for line in [
+            "",
+            "words",
+            "at a.b(C.java:1)",
+            "11-22 17:00:00.123",
+            "signal 11 (SIGSEGV)",
+            "F/DEBUG: x",
+            "[12] x",
+            "17:05:04 A meeting at noon",
+            "17:05:04.647 A b",
+        ] {
             assert_eq!(log_line(line), None, "{line}");
         }
     }

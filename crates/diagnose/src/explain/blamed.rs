@@ -90,7 +90,9 @@ fn on<'r>(report: &'r Report, stack: String, frames: &'r [Frame]) -> Option<Blam
     if let Some(suspect) = suspect {
         return Some(Blamed::new(stack, suspect.frame));
     }
-    let ends = |frame: &&Frame| frame.names().next().is_some_and(|name| is_end_or_throw(base_name(name)));
+    // A call that does not return bears the next function's name, which is of the same kind in the system's libraries.
+    let name = |frame: &&'r Frame| frame.names().next().or_else(|| frame.follows());
+    let ends = |frame: &&'r Frame| name(frame).is_some_and(|name| is_end_or_throw(base_name(name)));
     let is_abort = class_of(report) == Class::Abort;
     let own = if is_abort { frames_of_abort(frames) } else { 0 };
     let start = handlers_frames(frames).max(own).max(behind_throw(frames));

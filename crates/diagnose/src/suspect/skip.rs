@@ -155,6 +155,7 @@ pub(crate) static SKIP_GROUPS: [SkipGroup; 11] = [
             "-[NSAssertionHandler handleFailureInMethod:object:file:lineNumber:description:]",
             "-[NSAssertionHandler handleFailureInFunction:file:lineNumber:description:]",
             "+[NSException raise:format:]",
+            "-[NSException raise:format:]",
             "+[NSException raise:format:arguments:]",
             "-[NSException raise]",
         ],

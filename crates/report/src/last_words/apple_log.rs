@@ -6,7 +6,7 @@
 use super::logged::Logged;
 
 /// What a line tells.
-#[derive(PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Told<'t> {
     /// A limit that was exceeded: which, in the kernel's words, and by whom.
     Limit { resource: &'static str, words: &'t str, program: Option<&'t str>, pid: Option<u64> },

@@ -266,6 +266,27 @@ fn libraries_that_android_does_not_load() {
     }
 }
 
+/// A view that is told of changes which do not fit; the throw's helper bears the next function's name.
+#[test]
+fn batch_updates() {
+    let text = "Exception Type:  EXC_CRASH (SIGABRT)\nCrashed Thread:  0\n\nApplication Specific Information:\n*** Terminating app due to uncaught exception 'NSInternalInconsistencyException', reason: 'Invalid batch updates detected: the number of rows is inconsistent.'\n\nThread 0 Crashed:\n0   CoreFoundation  0x1907d91b8 __exceptionPreprocess + 124\n1   libobjc.A.dylib 0x18f21055c objc_exception_throw + 56\n2   CoreFoundation  0x1907d908c -[NSException raise:format:] + 0\n3   UIKit  0x1968607f0 -[UICollectionViewData indexPathForItemAtGlobalIndex:] + 300\n";
+    expect(
+        text,
+        "Uncaught NSInternalInconsistencyException: Invalid batch updates detected: the number of rows is inconsistent.",
+        &["changes that do not fit its data"],
+        &[],
+    );
+    assert_eq!(place(text).as_deref(), Some("-[UICollectionViewData indexPathForItemAtGlobalIndex:]"));
+}
+
+#[test]
+fn logs_of_services_and_tools() {
+    let short = "13:24:30 A libc : Fatal signal 11 (SIGSEGV), code 1, fault addr 0xa in tid 29 (1.gpu)\n13:24:30 A DEBUG : pid: 28, tid: 29, name: 1.gpu  >>> com.example.shop <<<\n13:24:30 A DEBUG : signal 11 (SIGSEGV), code 1 (SEGV_MAPERR), fault addr 0xa\n13:24:30 A DEBUG : backtrace:\n13:24:30 A DEBUG : #00 pc 00204064  /data/app/com.example.shop-1/lib/arm/libflutter.so (offset 0x113000)\n";
+    expect(short, "Null pointer access at 0xa", &["libflutter.so"], &[]);
+    let tool = "[        ]       #00 pc 00000000004a3394  /data/app/com.example.shop-1/lib/arm64/libapp.so\n[  +21 ms]       #01 pc 00000000004a3244  /data/app/com.example.shop-1/lib/arm64/libapp.so\n";
+    expect(tool, "Stacks without a signal", &["libapp.so"], &[]);
+}
+
 #[test]
 fn pointers_that_read_as_text() {
     let text = "F libc : Fatal signal 11 (SIGSEGV), code 1 (SEGV_MAPERR), fault addr 0x5265766974616e in tid 27725 (mqt_js), pid 27682 (shop)\n";

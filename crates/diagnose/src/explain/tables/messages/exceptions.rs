@@ -5,7 +5,7 @@ use super::{Hint, hint};
 const MAIN_CHECKER: &str = "Run with the Main Thread Checker on; it stops at the first such call.";
 
 /// Reasons of Objective-C exceptions.
-pub(crate) static REASONS: [Hint; 32] = [
+pub(crate) static REASONS: [Hint; 33] = [
     // Metal's words for a command buffer of an app in the background.
     hint(
         "to submit GPU work from background",
@@ -82,6 +82,12 @@ pub(crate) static REASONS: [Hint; 32] = [
         "A collection was changed while a loop ran over it.",
         &["The loop's body changes the collection.", "Another thread changes it."],
         &["Loop over a copy; keep one queue for all changes."],
+    ),
+    hint(
+        "Invalid batch updates",
+        "A table or collection view was told of changes that do not fit its data.",
+        &["The data source changed in between, or the inserts and deletes were counted wrong."],
+        &["Compare the counts in the reason; use a diffable data source, or reload."],
     ),
     hint(
         "Invalid update",
