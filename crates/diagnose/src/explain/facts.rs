@@ -133,10 +133,9 @@ impl<'r> Facts<'r> {
         self.frames.iter().take(depth).find(|frame| is_any_of(frame, functions))
     }
 
-    /// The same of what a signal interrupted: frames of its handler do not count.
-    pub(crate) fn find_interrupted(&self, functions: &[&str], depth: usize) -> Option<&'r Frame> {
-        let start = handlers_frames(self.frames);
-        self.frames.iter().skip(start).take(depth).find(|frame| is_any_of(frame, functions))
+    /// The frames that a signal interrupted: those of its handler do not count.
+    pub(crate) fn interrupted(&self) -> &'r [Frame] {
+        self.frames.get(handlers_frames(self.frames)..).unwrap_or_default()
     }
 
     /// Whether the innermost frame is one of `functions`.

@@ -7,10 +7,10 @@ use super::fault::code_numbers;
 use super::instruction::{Instruction, at_pc};
 use super::tables::exceptions::{EXCEPTION_CODES, SIGNAL_CODES};
 use super::tables::messages::CLIENT_BUGS;
-use super::tables::telling::TELLING;
+use super::tables::telling::{TELLING, Telling};
 use super::thrown::{hint_for, tell};
 use super::words::one_line;
-use crate::names::{base_name, image_name};
+use crate::names::{base_name, image_name, is_any_of};
 use crate::suspect::skip::skip_reason;
 use backtrail_core::Family;
 use backtrail_model::Frame;
@@ -47,12 +47,10 @@ pub(super) fn client_bug(facts: &Facts<'_>, draft: &mut Draft) -> bool {
 
 /// A function on top of the stack tells what happened.
 pub(super) fn telling_frame(facts: &Facts<'_>, draft: &mut Draft) -> bool {
-    let fits =
-        |row: &&super::tables::telling::Telling| row.classes.is_empty() || row.classes.contains(&facts.class);
-    let found = TELLING
-        .iter()
-        .filter(fits)
-        .find_map(|row| Some((row, facts.find_interrupted(row.functions, row.depth)?)));
+    let fits = |row: &&Telling| row.classes.is_empty() || row.classes.contains(&facts.class);
+    let frames = facts.interrupted();
+    let find = |row: &Telling| frames.iter().take(row.depth).find(|frame| is_any_of(frame, row.functions));
+    let found = TELLING.iter().filter(fits).find_map(|row| Some((row, find(row)?)));
     let Some((row, frame)) = found else { return false };
     draft.lead(row.title, row.meaning);
     if facts.suspect.as_ref().is_none_or(|suspect| !std::ptr::eq(suspect.frame, frame)) {

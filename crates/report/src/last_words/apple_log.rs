@@ -38,7 +38,7 @@ const REASONS: [(&str, u64); 8] = [
 pub(super) fn read<'t>(line: &Logged<'t>) -> Option<Told<'t>> {
     // A log's `process app[12]` is a part of the message.
     let text = line.whole;
-    // Nearly all lines are dismissed by one search.
+    // A few searches dismiss nearly all lines.
     if text.contains(" caught ") {
         return over_limit(text);
     }
