@@ -39,7 +39,11 @@ pub(crate) fn base_name(name: &str) -> &str {
     if name.starts_with("-[") || name.starts_with("+[") {
         return name;
     }
-    let end = name.find(['(', '$', '<']).filter(|end| *end > 0).unwrap_or(name.len());
+    // `(anonymous namespace)::f(int)` begins with what is no argument.
+    let from = if name.starts_with("(anonymous") { name.find("::").unwrap_or(0) } else { 0 };
+    let found = name.get(from..).and_then(|rest| rest.find(['(', '$', '<']));
+    let end = found.map_or(name.len(), |at| from + at);
+    let end = if end == 0 { name.len() } else { end };
     name.get(..end).unwrap_or(name).trim_end()
 }
 
@@ -170,8 +174,10 @@ pub(crate) fn missing_thread(report: &Report) -> Option<u64> {
     if report.process.crashed_thread.is_some() {
         return None;
     }
-    let field = report.fields.iter().find(|field| field.key == "Crashed Thread")?;
-    field.value.parse().ok()
+    // Behind the number may stand the thread's queue.
+    let number = |value: &str| value.split_whitespace().next()?.parse().ok();
+    let mut fields = report.fields.iter().filter(|field| field.key == "Crashed Thread");
+    fields.find_map(|field| number(&field.value))
 }
 
 /// How evidence names a thread.
@@ -211,7 +217,8 @@ pub(crate) fn is_translators(report: &Report, frame: &Frame) -> bool {
 /// The thread of a report that has one only and does not say that it crashed.
 pub(crate) fn only_thread(report: &Report) -> Option<&Thread> {
     match report.process.threads.as_slice() {
-        [only] => Some(only),
+        // A report that was cut before the thread that it blames may have another one.
+        [only] if missing_thread(report).is_none_or(|number| number == only.number) => Some(only),
         _ => None,
     }
 }

@@ -14,8 +14,14 @@ use backtrail_model::{
     AppInfo, Backtrace, Frame, Image, Report, Section, Source, ThrowingRuntime, ThrownException,
 };
 
+/// How Kotlin/Native announces an exception before it ends the process (`runtime/src/main/kotlin/kotlin/native/internal`).
+const KOTLIN: &str = "Uncaught Kotlin exception: ";
+
 /// Words of which one is in every such log.
-const WORDS: [&str; 5] = [
+const WORDS: [&str; 7] = [
+    KOTLIN,
+    // Its reason quotes a stack of JavaScript.
+    "uncaught exception 'RCTFatalException",
     "callStackSymbols",
     "callStackReturnAddresses",
     "First throw call stack",
@@ -44,6 +50,7 @@ pub(crate) fn read(input: &[u8], start: usize, limits: &Limits) -> Option<Report
         is_announced: false,
         open_reason: 0,
         is_reason_next: false,
+        is_kotlins: false,
         said: Vec::new(),
     };
     for line in Lines::new(input, start..input.len(), 1).filter(|line| line.bytes.len() <= limits.max_line) {
@@ -67,6 +74,8 @@ struct Log<'l> {
     open_reason: usize,
     /// Whether the reason stands in the line behind the exception's name.
     is_reason_next: bool,
+    /// Whether the exception is Kotlin's.
+    is_kotlins: bool,
     /// Other lines that tell of the end.
     said: Vec<String>,
 }
@@ -112,6 +121,15 @@ impl Log<'_> {
             }
             return;
         }
+        if let Some((_, rest)) = text.split_once(KOTLIN).filter(|_| self.name.is_none()) {
+            let (name, reason) = rest.split_once(": ").map_or((rest, None), |(name, why)| (name, Some(why)));
+            (self.is_announced, self.is_kotlins) = (true, true);
+            self.name = Some(name.trim().to_owned());
+            self.reason = reason.map(str::to_owned);
+            return;
+        }
+        // Its rows are `at 0   shared   0x1072e119b   kfun:f#<init>(kotlin.String?){} + 99`.
+        let text = if self.is_kotlins { text.strip_prefix("at ").unwrap_or(text) } else { text };
         if !self.pieces(text) {
             self.words(text);
         }
@@ -251,7 +269,10 @@ impl Log<'_> {
         mark_throw(&mut report);
         match (self.name, self.reason) {
             (Some(name), reason) => {
-                let runtime = ThrowingRuntime::ObjectiveC;
+                let runtime = match self.is_kotlins {
+                    true => ThrowingRuntime::Other,
+                    false => ThrowingRuntime::ObjectiveC,
+                };
                 note_thrown(&mut report, ThrownException { runtime, name, reason, is_handled: false });
             }
             (None, Some(reason)) => report.app_info.push(AppInfo { image: None, lines: vec![reason] }),

@@ -4,6 +4,7 @@
 //! Nearly every other kind of report may quote such a line, so they tell a text's kind only where nothing else does. So may
 //! sentences about them: a line has to be the message, not to have it somewhere, where its words are not sure.
 
+mod apple_log;
 mod ended_by;
 mod exit_code;
 mod java_memory;
@@ -12,7 +13,7 @@ mod loader;
 mod logged;
 
 use backtrail_core::Avma;
-use backtrail_model::{AppInfo, Exception, Field, Report};
+use backtrail_model::{AppInfo, Exception, Field, Report, Termination};
 use logged::Logged;
 
 /// What Foundation logs of an exception that nobody caught.
@@ -46,6 +47,7 @@ pub(crate) fn is(line: &str) -> bool {
     let logged = Logged::read(line);
     libraries::read(&logged).is_some()
         || loader::read(&logged).is_some()
+        || apple_log::read(&logged).is_some()
         || java_memory::read(&logged).is_some()
         || ended_by::read(&logged).is_some()
         || exit_code::read(&logged).is_some()
@@ -163,6 +165,8 @@ pub(crate) fn add(report: &mut Report, line: &str) {
             .app_info
             .push(AppInfo { image: Some(loader::LOADER.to_owned()), lines: vec![message.text.to_owned()] });
         name_process(report, message.program, None);
+    } else if let Some(told) = apple_log::read(&logged) {
+        add_apple_log(report, told);
     } else if let Some(message) = java_memory::read(&logged) {
         report
             .app_info
@@ -188,6 +192,41 @@ pub(crate) fn add(report: &mut Report, line: &str) {
     }
     if let Some((program, pid)) = logged.program {
         name_process(report, Some(program), Some(pid));
+    }
+}
+
+fn add_apple_log(report: &mut Report, told: apple_log::Told<'_>) {
+    use apple_log::Told;
+    match told {
+        Told::Limit { resource, words, program, pid } => {
+            report.exception.get_or_insert_with(|| Exception {
+                kind: Some("EXC_RESOURCE".to_owned()),
+                subtype: Some(resource.to_owned()),
+                message: Some(words.to_owned()),
+                ..Exception::default()
+            });
+            name_process(report, program, pid);
+        }
+        Told::Jetsam { code, words, program, pid } => {
+            report.termination.get_or_insert_with(|| Termination {
+                namespace: Some("JETSAM".to_owned()),
+                code: Some(code),
+                reason: Some(words.to_owned()),
+                ..Termination::default()
+            });
+            name_process(report, program, pid);
+        }
+        Told::Privacy { words } => {
+            report.termination.get_or_insert_with(|| Termination {
+                namespace: Some("TCC".to_owned()),
+                reason: Some(words.to_owned()),
+                ..Termination::default()
+            });
+        }
+        Told::Key { words } => match &mut report.termination {
+            Some(termination) => termination.details.push(words.to_owned()),
+            None => report.app_info.push(AppInfo { image: None, lines: vec![words.to_owned()] }),
+        },
     }
 }
 

@@ -2,7 +2,9 @@
 //!
 //! `11-22 17:00:00.123  1234  1234 F DEBUG   : ` (threadtime), with a year, a zone, a user or a process in some forms;
 //! `11-22 17:00:00.123 F/DEBUG( 1234): ` (time), `F/DEBUG( 1234): ` (brief), and Android Studio's
-//! `2024-01-02 17:00:00.123 1234-1234/? A/DEBUG: ` and `… 1234-1234  DEBUG  pid-1234  A  `.
+//! `2024-01-02 17:00:00.123 1234-1234/? A/DEBUG: ` and `… 1234-1234  DEBUG  pid-1234  A  `, of which it lets people hide date and
+//! tag (`17:00:00.123 1234-1234 com.example  A  `), or all but time and priority (`17:00:00.123  A  `). Flutter's tool puts
+//! `[  +21 ms] ` before any of these.
 
 use crate::numbers::is_number;
 
@@ -12,15 +14,31 @@ pub(crate) struct LogLine<'l> {
     pub(crate) tag: &'l str,
     /// What was logged, with the blanks that it begins with.
     pub(crate) message: &'l str,
+    /// Whether its priority is that of the last line before the end.
+    pub(crate) is_fatal: bool,
+}
+
+impl<'l> LogLine<'l> {
+    fn new(priority: &str, tag: &'l str, message: &'l str) -> Self {
+        Self { tag: tag.trim(), message, is_fatal: matches!(priority, "F" | "A") }
+    }
 }
 
 /// Splits a line; `None` where it has no such prefix.
 pub(crate) fn log_line(line: &str) -> Option<LogLine<'_>> {
     let start = line.trim_start();
+    if start.starts_with('[') {
+        let tools = of_flutters_tool(start)?;
+        return Some(of_logcat(tools.message.trim_start()).unwrap_or(tools));
+    }
+    of_logcat(start)
+}
+
+fn of_logcat(start: &str) -> Option<LogLine<'_>> {
     let behind = behind_time(start);
     let found =
         behind.and_then(|rest| threadtime(rest).or_else(|| studio(rest)).or_else(|| studio_old(rest)));
-    found.or_else(|| brief(behind.unwrap_or(start)))
+    found.or_else(|| brief(behind.unwrap_or(start))).or_else(|| compact(start))
 }
 
 /// What stands behind a date and a time.
@@ -49,7 +67,7 @@ fn threadtime(rest: &str) -> Option<LogLine<'_>> {
         let is_zone = word.starts_with(['+', '-']) && word.len() == 5;
         if is_priority(word) && numbers >= 1 {
             let (tag, message) = tagged(behind)?;
-            return Some(LogLine { tag, message });
+            return Some(LogLine::new(word, tag, message));
         }
         let is_number = word.bytes().all(|byte| byte.is_ascii_digit()) || is_zone || word.starts_with("u0_");
         if !is_number || numbers > 4 {
@@ -68,11 +86,11 @@ fn tagged(text: &str) -> Option<(&str, &str)> {
 
 /// `P/tag( pid): message`.
 fn brief(line: &str) -> Option<LogLine<'_>> {
-    let (_, rest) = line.split_at_checked(1).filter(|(priority, _)| is_priority(priority))?;
+    let (priority, rest) = line.split_at_checked(1).filter(|(priority, _)| is_priority(priority))?;
     let (tag, rest) = rest.strip_prefix('/')?.split_once('(')?;
     let (pid, message) = rest.split_once("):")?;
     let message = message.strip_prefix(' ').unwrap_or(message);
-    is_number(pid.trim()).then_some(LogLine { tag: tag.trim(), message })
+    is_number(pid.trim()).then(|| LogLine::new(priority, tag, message))
 }
 
 /// `pid-tid/package P/tag: message`.
@@ -81,7 +99,7 @@ fn studio_old(rest: &str) -> Option<LogLine<'_>> {
     ids.split_once('/').filter(|(ids, _)| is_ids(ids))?;
     let (priority, rest) = rest.trim_start().split_once('/')?;
     let (tag, message) = tagged(rest).filter(|_| is_priority(priority))?;
-    Some(LogLine { tag, message })
+    Some(LogLine::new(priority, tag, message))
 }
 
 /// `pid-tid  tag  package  P  message`.
@@ -91,8 +109,44 @@ fn studio(rest: &str) -> Option<LogLine<'_>> {
     let (_, rest) = rest.trim_start().split_once(' ')?;
     let rest = rest.trim_start();
     let (priority, message) = rest.split_once(' ').unwrap_or((rest, ""));
-    is_priority(priority)
-        .then(|| LogLine { tag: tag.trim(), message: message.strip_prefix(' ').unwrap_or(message) })
+    is_priority(priority).then(|| LogLine::new(priority, tag, message.strip_prefix(' ').unwrap_or(message)))
+}
+
+/// `time pid-tid package  P  message`, `time  P  message`: no tag is told. `time P tag : message`, as services that lend devices
+/// show it, with or without a second's parts.
+fn compact(line: &str) -> Option<LogLine<'_>> {
+    // This, too, is asked of every line.
+    line.as_bytes().first().filter(|byte| byte.is_ascii_digit())?;
+    let (time, rest) = line.split_once(' ')?;
+    let is_time = matches!(time.len(), 8 | 12)
+        && time.bytes().enumerate().all(|(at, byte)| match at {
+            2 | 5 => byte == b':',
+            8 => byte == b'.',
+            _ => byte.is_ascii_digit(),
+        });
+    if !is_time {
+        return None;
+    }
+    let rest = match rest.split_once(' ').filter(|(ids, _)| is_ids(ids)) {
+        Some((_, rest)) => rest.trim_start().split_once(' ')?.1,
+        None => rest,
+    };
+    let (priority, message) = rest.trim_start().split_once(' ').filter(|(word, _)| is_priority(word))?;
+    if let Some(message) = message.strip_prefix(' ').filter(|_| time.len() == 12) {
+        return Some(LogLine::new(priority, "", message));
+    }
+    let (tag, message) = tagged(message).filter(|(tag, _)| !tag.contains(' '))?;
+    Some(LogLine::new(priority, tag, message))
+}
+
+/// Flutter's tool puts the time that went by before each line of a log: `[  +21 ms] message`, `[        ] message`.
+fn of_flutters_tool(line: &str) -> Option<LogLine<'_>> {
+    let (time, message) = line.strip_prefix("[ ")?.split_once(']')?;
+    let time = time.trim();
+    let is_time = time.is_empty()
+        || time.strip_prefix('+').and_then(|time| time.strip_suffix(" ms")).is_some_and(is_number);
+    let message = message.strip_prefix(' ')?;
+    is_time.then(|| LogLine::new("", "", message))
 }
 
 fn is_ids(word: &str) -> bool {
@@ -113,14 +167,27 @@ mod tests {
             ("F/libc    (1234):     #00 pc 12  /a", "libc"),
             ("2021-02-19 17:05:04.647 29547-29547/? A/DEBUG:     #00 pc 12  /a", "DEBUG"),
             ("2024-02-19 17:05:04.647 29547-29547 DEBUG   pid-29547   A      #00 pc 12  /a", "DEBUG"),
+            ("17:05:04.647 29547-29547 com.example.shop   A      #00 pc 12  /a", ""),
+            ("17:05:04.647  A      #00 pc 12  /a", ""),
+            ("17:05:04 A DEBUG :     #00 pc 12  /a", "DEBUG"),
+            ("[  +21 ms]     #00 pc 12  /a", ""),
+            ("[        ] F/libc    (1234):     #00 pc 12  /a", "libc"),
         ] {
             let found = log_line(line).unwrap();
             assert_eq!(found.tag, tag, "{line}");
             assert_eq!(found.message, "    #00 pc 12  /a", "{line}");
         }
-        for line in
-            ["", "words", "at a.b(C.java:1)", "11-22 17:00:00.123", "signal 11 (SIGSEGV)", "F/DEBUG: x"]
-        {
+        for line in [
+            "",
+            "words",
+            "at a.b(C.java:1)",
+            "11-22 17:00:00.123",
+            "signal 11 (SIGSEGV)",
+            "F/DEBUG: x",
+            "[12] x",
+            "17:05:04 A meeting at noon",
+            "17:05:04.647 A b",
+        ] {
             assert_eq!(log_line(line), None, "{line}");
         }
     }

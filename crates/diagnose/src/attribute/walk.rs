@@ -219,6 +219,19 @@ fn is_torn(frames: &[Frame]) -> bool {
     frames.len() < 3 && !frames.last().is_some_and(|frame| is_any_of(frame, &BASES))
 }
 
+/// Whether a part of a report, which has no list of images, has no stack from end to beginning: the outermost frame is none that
+/// stacks begin with, or the innermost one is.
+fn is_cut(report: &Report, frames: &[Frame]) -> bool {
+    /// What else is outermost: the loader's start, and those that never return to their caller.
+    const OUTERMOST: [&str; 4] =
+        ["_dyld_start", "dyld_start", "thread_start", "_dispatch_call_block_and_release"];
+    let is_apples = matches!(report.source, Source::AppleText | Source::AppleSamples);
+    let begins = |frame: Option<&Frame>| {
+        frame.is_some_and(|frame| is_any_of(frame, &BASES) || is_any_of(frame, &OUTERMOST))
+    };
+    is_apples && report.process.images.is_empty() && (begins(frames.first()) || !begins(frames.last()))
+}
+
 /// All frames are the system's, or there are none.
 fn nobody_but_system(report: &Report, stack: &str, frames: &[Frame]) -> Attribution {
     let innermost = frames.iter().find(|frame| kind_of(report, frame) == OwnerKind::System);
@@ -231,6 +244,20 @@ fn nobody_but_system(report: &Report, stack: &str, frames: &[Frame]) -> Attribut
     if is_torn(frames) {
         let torn = "the stack ends after so few frames that the way to the caller is lost: it may have been overwritten";
         evidence.insert(0, torn.to_owned());
+        return verdict(OwnerKind::Unknown, None, evidence);
+    }
+    if is_cut(report, frames) {
+        let cut =
+            "the text was cut before the stack's beginning, or has only that: what called this is not known";
+        evidence.insert(0, cut.to_owned());
+        return verdict(OwnerKind::Unknown, None, evidence);
+    }
+    if frames
+        .iter()
+        .any(|frame| kind_of(report, frame) == OwnerKind::Unknown && image_name(report, frame).is_some())
+    {
+        let unknown = "frames of the stack lie in images whose owner the report does not tell";
+        evidence.insert(0, unknown.to_owned());
         return verdict(OwnerKind::Unknown, None, evidence);
     }
     let confidence = of_frame(report, frame).confidence;

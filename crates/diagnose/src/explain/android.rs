@@ -10,7 +10,7 @@ use super::sender::sent_from_outside;
 use super::tables::exceptions::signal_by_name;
 use super::words::one_line;
 use crate::names::{cite, describe, image_name, image_of};
-use crate::suspect::is_system;
+use crate::suspect::{is_system, is_web_view};
 use backtrail_model::Source;
 
 /// A text that tells what it was.
@@ -137,15 +137,6 @@ const MESSAGES: [Text; 15] = [
         next: &["The frame that called the checked function has the wrong size."],
     },
     Text {
-        part: "jni detected error in application",
-        title: "Misuse of JNI",
-        meaning: "The runtime found a call of JNI that is wrong.",
-        causes: &[
-            "A reference that was deleted or is of another thread; a call while an exception is pending; a wrong signature.",
-        ],
-        next: &["The message names the call and the rule; the stack shows the native function that made it."],
-    },
-    Text {
         part: "jni error (app bug)",
         title: "Misuse of JNI",
         meaning: "The runtime found a use of JNI that is wrong.",
@@ -195,6 +186,20 @@ const MESSAGES: [Text; 15] = [
         ],
         next: &["Run with AddressSanitizer or HWASan: they stop at the write."],
     },
+    // Chromium's `android_webview/browser/aw_browser_terminator.cc`; Android's "Handling renderer terminations".
+    Text {
+        part: "crash wasn't handled by all associated",
+        title: "The WebView's renderer crashed, and the app does not handle it",
+        meaning: "A process of the system's web view that renders pages ended, and WebView ended the app since no onRenderProcessGone took care of it.",
+        causes: &[
+            "A page that crashed the renderer: a defect of WebView, or a page that takes too much memory.",
+            "The app does not override WebViewClient.onRenderProcessGone in each of its web views.",
+        ],
+        next: &[
+            "Return true from onRenderProcessGone, remove that WebView and make a new one.",
+            "Look for the renderer's own tombstone: it has another process id, which the message names.",
+        ],
+    },
     Text {
         part: "assertion \"",
         title: "Assertion failed",
@@ -231,7 +236,23 @@ pub(super) fn abort_message(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     let is_end = |message: &&str| facts.exception().signal.is_some() || message.starts_with("JNI DETECTED ");
     let Some(message) = facts.exception().message.as_deref().filter(is_end) else { return false };
     let lower = message.to_lowercase();
+    if lower.contains("jni detected error in application") {
+        draft.lead(
+            format!("Misuse of JNI: {}", super::jni::words(message)),
+            "The runtime found a call of JNI that is wrong.",
+        );
+        if !super::jni::tell(message, draft) {
+            draft.cause("A reference that was deleted or is of another thread; a call while an exception is pending; a wrong signature.");
+        }
+        draft.next("The stack shows the native function that made the call.");
+        return true;
+    }
     let shown = one_line(message.lines().next().unwrap_or(message));
+    // Chromium's place in its own source.
+    let shown = shown
+        .strip_prefix("[FATAL:")
+        .and_then(|rest| rest.split_once("] "))
+        .map_or(shown.as_str(), |(_, rest)| rest);
     match MESSAGES.iter().find(|text| lower.contains(text.part)) {
         Some(text) => {
             draft.lead(format!("{}: {shown}", text.title), text.meaning);
@@ -402,12 +423,12 @@ pub(super) fn java_exception(facts: &Facts<'_>, draft: &mut Draft) -> bool {
         draft.evidence(head);
         explained = cause.split(": ").next().unwrap_or(cause);
     }
-    // What wraps a cause explains nothing.
-    if let Some((_, meaning)) = EXCEPTIONS.iter().find(|(known, _)| *known == explained) {
-        draft.say(meaning);
-    }
     let told = root
         .map_or(message.as_deref().unwrap_or_default(), |root| root.title.lines().next().unwrap_or_default());
+    let is_told = explained == "java.lang.UnsatisfiedLinkError" && super::link_error::tell(told, draft);
+    // What wraps a cause explains nothing.
+    let known = EXCEPTIONS.iter().find(|(known, _)| *known == explained).filter(|_| !is_told);
+    known.iter().for_each(|(_, meaning)| draft.say(*meaning));
     if explained == "java.lang.OutOfMemoryError" {
         super::java_memory::tell(told, draft);
     }
@@ -491,6 +512,12 @@ pub(super) fn place(facts: &Facts<'_>, draft: &mut Draft) {
             draft.next("Get the tombstone: the lines of the tag DEBUG behind this one, `adb bugreport`, or /data/tombstones.");
         } else if !facts.stack.is_empty() {
             draft.place(format!("No frame of {} lies outside of the system.", one_line(&facts.stack)));
+            if facts.fault_frames.first().is_some_and(|frame| is_web_view(facts.report, frame)) {
+                draft.say("The code is the system's web view (Chromium): what a page did, or a defect of its version on the device.");
+                draft.next(
+                    "Count by the web view's version, and look which pages the app shows at that time.",
+                );
+            }
         }
         return;
     };

@@ -1,5 +1,6 @@
 //! What the codes of signals say on Android, whose C library and `debuggerd` print them.
 
+use super::bad_access::as_text;
 use super::draft::Draft;
 use super::facts::Facts;
 
@@ -133,6 +134,10 @@ pub(super) fn signal_code(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     let address = facts.exception().address.filter(|_| name.starts_with("SEGV") || name.starts_with("BUS"));
     let title = address.map_or_else(|| (*title).to_owned(), |address| format!("{title}, at {address}"));
     draft.lead(format!("{title} ({})", facts.signal()), meaning);
+    if let Some((address, text)) = address.and_then(|address| Some((address, as_text(address)?))) {
+        draft.evidence(format!("The bytes of {address} read \"{text}\" as text"));
+        draft.cause("The pointer was overwritten by text, or text was taken for a pointer (code and data of two builds that do not fit).");
+    }
     draft.cause(cause);
     true
 }

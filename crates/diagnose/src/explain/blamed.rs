@@ -3,9 +3,9 @@
 use super::facts::{Class, class_of};
 use super::file_lock::holders;
 use super::kill::{Blame, killing};
-use crate::names::{base_name, main_thread, own_frames, thread_label};
+use crate::names::{base_name, image_name, main_thread, own_frames, thread_label};
 use crate::suspect::skip::{frames_of_abort, inlined_help, is_end_or_throw};
-use crate::suspect::{fault_stack, handlers_frames, suspect_on};
+use crate::suspect::{behind_throw, fault_stack, handlers_frames, suspect_on};
 use backtrail_core::Trust;
 use backtrail_model::{Frame, Report, Source};
 
@@ -91,11 +91,16 @@ fn on<'r>(report: &'r Report, stack: String, frames: &'r [Frame]) -> Option<Blam
     if let Some(suspect) = suspect {
         return Some(Blamed::new(stack, suspect.frame));
     }
-    let ends = |frame: &&Frame| frame.names().next().is_some_and(|name| is_end_or_throw(base_name(name)));
+    // A call that does not return bears the next function's name, which is of the same kind in the system's libraries.
+    let name = |frame: &&'r Frame| frame.names().next().or_else(|| frame.follows());
+    let ends = |frame: &&'r Frame| name(frame).is_some_and(|name| is_end_or_throw(base_name(name)));
     let is_abort = class_of(report) == Class::Abort;
     let own = if is_abort { frames_of_abort(frames) } else { 0 };
-    let start = handlers_frames(frames).max(own);
+    let start = handlers_frames(frames).max(own).max(behind_throw(frames));
     let frames = frames.get(start..).filter(|rest| !rest.is_empty()).unwrap_or(frames);
     let frame = frames.iter().find(|frame| frame.trust != Trust::Scan && !ends(frame))?;
-    Some(Blamed::new(stack, frame))
+    // The innermost frames of a throw are the throw, also where no name says so.
+    let is_nowhere = frame.names().next().is_none() && image_name(report, frame).is_none();
+    let is_throw = report.process.backtraces.iter().any(|it| it.is_exception && it.title == stack);
+    (!(is_nowhere && is_throw)).then(|| Blamed::new(stack, frame))
 }

@@ -7,7 +7,7 @@ pub(crate) use super::tables::exceptions::Class;
 use super::tables::exceptions::signal_by_number;
 use super::words::one_line;
 use crate::names::{cite, is_any_of, main_thread, only_thread, own_frames, thread_label};
-use crate::suspect::{Suspect, fault_stack, suspect_on};
+use crate::suspect::{Suspect, fault_stack, handlers_frames, suspect_on};
 use backtrail_core::{Arch, Family};
 use backtrail_model::{Exception, Field, Frame, Report, Thread};
 
@@ -64,9 +64,14 @@ impl<'r> Facts<'r> {
     pub(crate) fn new(report: &'r Report) -> Self {
         let class = class_of(report);
         let thread = report.crashed().or_else(|| only_thread(report));
-        let frames = thread.map(|thread| own_frames(report, &thread.frames)).unwrap_or_default();
         let registers = Registers::of(report, thread);
         let (stack, fault_frames) = fault_stack(report).unwrap_or_default();
+        let frames = match thread {
+            Some(thread) => own_frames(report, &thread.frames),
+            // A stack that nobody called a thread's is the blamed one where it is all there is.
+            None if report.process.threads.is_empty() && !is_throw_alone(report) => fault_frames,
+            None => &[],
+        };
         let fault = (class == Class::BadAccess).then(|| Fault::read(report, &registers));
         let suspect = suspect_on(report, &stack, fault_frames);
         Self {
@@ -115,7 +120,7 @@ impl<'r> Facts<'r> {
 
     /// The label by which evidence cites the blamed thread.
     pub(crate) fn thread_label(&self) -> String {
-        self.thread.map_or_else(|| "The crashed thread".to_owned(), thread_label)
+        self.thread.map_or_else(|| self.stack.clone(), thread_label)
     }
 
     /// Cites a frame of the blamed thread.
@@ -126,6 +131,11 @@ impl<'r> Facts<'r> {
     /// The first of the innermost `depth` frames that is one of `functions`.
     pub(crate) fn find_frame(&self, functions: &[&str], depth: usize) -> Option<&'r Frame> {
         self.frames.iter().take(depth).find(|frame| is_any_of(frame, functions))
+    }
+
+    /// The frames that a signal interrupted: those of its handler do not count.
+    pub(crate) fn interrupted(&self) -> &'r [Frame] {
+        self.frames.get(handlers_frames(self.frames)..).unwrap_or_default()
     }
 
     /// Whether the innermost frame is one of `functions`.
@@ -142,6 +152,11 @@ impl<'r> Facts<'r> {
     pub(crate) fn main_thread(&self) -> Option<&'r Thread> {
         main_thread(self.report)
     }
+}
+
+/// Whether the stack of a throw is all there is: rules of its own read that.
+fn is_throw_alone(report: &Report) -> bool {
+    report.process.backtraces.iter().any(|backtrace| backtrace.is_exception)
 }
 
 /// Which family the exception is of.
@@ -184,7 +199,7 @@ fn class_of_signal(signal: &str) -> Class {
         "SIGFPE" => Class::Arithmetic,
         "SIGTRAP" => Class::Breakpoint,
         "SIGABRT" => Class::Abort,
-        "SIGKILL" | "Code Signature Invalid" => Class::Kill,
+        "SIGKILL" | "Code Signature Invalid" | "SIGKILL (Code Signature Invalid)" => Class::Kill,
         signal if signal.starts_with("SIG") => Class::Signal,
         _ => Class::Unknown,
     }

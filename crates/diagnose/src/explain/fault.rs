@@ -112,8 +112,11 @@ fn from_numbers(exception: &Exception, registers: &Registers<'_>) -> Option<Faul
     let first = *numbers.first()?;
     let second = numbers.get(1).copied();
     let is_arm = matches!(registers.family(), Family::Arm | Family::Aarch64);
-    let possible =
-        |code: &&AccessCode| second.is_some() && !(is_arm && code.failure == Failure::GeneralProtection);
+    // One number alone may be an address, but 0x32 is none that people see.
+    let possible = |code: &&AccessCode| {
+        (second.is_some() || code.failure == Failure::CodeSigning)
+            && !(is_arm && code.failure == Failure::GeneralProtection)
+    };
     let Some(code) = by_number(first & !PTRAUTH_BIT).filter(possible) else {
         let nothing = first == 0 && second.unwrap_or(0) == 0;
         // SentryCrash writes the low half of the address where the code stands, and the whole of it elsewhere.

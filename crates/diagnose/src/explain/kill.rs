@@ -58,10 +58,12 @@ fn by_sent_signal(report: &Report) -> Option<Killing> {
     })
 }
 
-/// The note of a report that was made without a crash.
+/// The note of a report that was made without a crash. What the kernel found and let pass has the same note: a violation of a
+/// guard or of a limit is real.
 pub(crate) fn simulated_note(report: &Report) -> Option<&str> {
     let note = report.exception.as_ref()?.note.as_deref()?;
-    note.contains("SIMULATED").then_some(note)
+    let is_finding = || matches!(class_of(report), Class::Guard | Class::Resource);
+    (note.contains("SIMULATED") && !is_finding()).then_some(note)
 }
 
 fn by_termination(report: &Report) -> Option<Killing> {

@@ -280,6 +280,9 @@ fn file_lock(facts: &Facts<'_>, draft: &mut Draft) {
     let holders = holders(facts.report);
     if holders.is_empty() {
         draft.say("The report does not tell which file: no stack shows a database or a file lock.");
+        if facts.report.process.threads.iter().any(|thread| !thread.frames.is_empty()) {
+            draft.cause("A lock that stays held while nothing works on the file: a transaction that was left open, a statement of SQLite that was stepped and neither reset nor finalized.");
+        }
         draft.next(
             "Look for writes to shared files that may have begun before the app went to the background.",
         );

@@ -201,7 +201,10 @@ pub(super) fn anything(facts: &Facts<'_>, draft: &mut Draft) -> bool {
 
 /// Detail: whether the process lived on.
 pub(super) fn non_fatal(facts: &Facts<'_>, draft: &mut Draft) {
-    if facts.exception().note.as_deref().is_some_and(|note| note.contains("NON-FATAL")) {
+    let note = facts.exception().note.as_deref().unwrap_or_default();
+    if note.contains("NON-FATAL") {
         draft.say("The process was not ended by this: it is a warning (the note says NON-FATAL CONDITION).");
+    } else if note.contains("SIMULATED") && super::kill::simulated_note(facts.report).is_none() {
+        draft.say("The process was not ended by this: the system noted it and let it pass (the note says SIMULATED).");
     }
 }

@@ -6,5 +6,6 @@ mod corpus;
 mod documentation;
 mod expert;
 mod last_words;
+mod phones;
 mod rules;
 mod tables;

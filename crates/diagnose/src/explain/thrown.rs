@@ -7,6 +7,7 @@ use super::tables::telling::TELLING;
 use super::tables::throwers::{THROWERS, Thrower};
 use super::words::one_line;
 use crate::names::{base_name, cite, describe, is_any_of};
+use crate::suspect::handlers_frames;
 use backtrail_model::{Frame, Report, Source, ThrowingRuntime};
 
 /// An exception's name and reason.
@@ -160,14 +161,20 @@ fn from_termination(facts: &Facts<'_>) -> Option<(Thrown, String)> {
 
 /// An Objective-C exception with its name or reason.
 pub(super) fn objc(facts: &Facts<'_>, draft: &mut Draft) -> bool {
-    let Some((thrown, line)) = find(facts) else { return false };
+    let Some((mut thrown, line)) = find(facts) else { return false };
+    if thrown.reason.is_none() && thrown.name == "NSInvalidArgumentException" {
+        thrown.reason = said_selector(facts).map(|(reason, _)| reason);
+    }
     let reason = thrown.reason.as_deref();
     let name = if thrown.name.is_empty() { "exception" } else { &thrown.name };
     let (caught, fate) = fate(facts);
-    let title =
-        reason.map_or_else(|| format!("{caught} {name}"), |reason| format!("{caught} {name}: {reason}"));
     let hint = reason.and_then(|reason| hint_for(&REASONS, reason));
     let thrower = thrower(facts).filter(|_| hint.is_none());
+    let title = match (reason, thrower) {
+        (Some(reason), _) => format!("{caught} {name}: {reason}"),
+        (None, Some((thrower, _))) => format!("{caught} {name}: {}", thrower.title),
+        (None, None) => format!("{caught} {name}"),
+    };
     let known = EXCEPTION_NAMES.iter().find(|(known, _)| *known == thrown.name).map(|(_, meaning)| *meaning);
     // What the reason means says more than what the name means.
     let known = known.filter(|_| hint.is_none() && thrower.is_none());
@@ -192,8 +199,8 @@ pub(super) fn objc_throw(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     if !matches!(facts.class, Class::Abort | Class::Unknown | Class::Breakpoint | Class::BadInstruction) {
         return false;
     }
-    let position = facts.fault_frames.iter().take(THROW_DEPTH).position(is_objc_throw);
-    if position.is_none() || reports_itself(facts) {
+    let is_thrown = throw_frames(facts).iter().take(THROW_DEPTH).any(is_objc_throw);
+    if !is_thrown && !is_unnamed_throw(facts) {
         return false;
     }
     if let Some((reason, line)) = said_selector(facts) {
@@ -244,13 +251,27 @@ fn said_selector(facts: &Facts<'_>) -> Option<(String, String)> {
     Some((reason, said.cite()))
 }
 
-/// A crash reporter's signal handler that raises an exception of its own: the signal is what happened.
-fn reports_itself(facts: &Facts<'_>) -> bool {
-    facts.fault_frames.iter().any(|frame| is_any_of(frame, &["_sigtramp"]))
+/// Where a throw is looked for. What a crash reporter's signal handler raises itself is none: the signal is what happened.
+fn throw_frames<'r>(facts: &Facts<'r>) -> &'r [Frame] {
+    facts.fault_frames.get(handlers_frames(facts.fault_frames)..).unwrap_or_default()
+}
+
+/// `Last Exception Backtrace` of a report without symbols: Apple's systems write it for exceptions of Objective-C alone.
+fn is_unnamed_throw(facts: &Facts<'_>) -> bool {
+    let is_apples = matches!(facts.report.source, Source::AppleText | Source::AppleIps);
+    let is_unnamed = |frame: &Frame| frame.names().next().is_none();
+    is_apples
+        && facts.class == Class::Abort
+        && facts.report.process.backtraces.iter().any(|backtrace| {
+            backtrace.is_exception && backtrace.frames.iter().take(THROW_DEPTH).all(is_unnamed)
+        })
 }
 
 /// A throw is this far in at most.
 const THROW_DEPTH: usize = 12;
+
+/// How far behind a throw a bridge that throws for others is.
+const BRIDGE_DEPTH: usize = 5;
 
 /// Functions that throw an Objective-C exception.
 const OBJC_THROW: [&str; 6] = [
@@ -269,9 +290,26 @@ fn is_objc_throw(frame: &Frame) -> bool {
 /// What the stack of the throw tells of the reason: the first known method behind the throw, not behind the code that
 /// called it.
 fn thrower<'r>(facts: &Facts<'r>) -> Option<(&'static Thrower, &'r Frame)> {
-    let frames = facts.fault_frames;
+    let frames = throw_frames(facts);
     let throw = frames.iter().take(THROW_DEPTH).rposition(is_objc_throw)?;
-    let end = facts.suspect.as_ref().map_or(frames.len(), |suspect| suspect.position).min(throw + 24);
+    // A runtime's bridge that raises what it was told of is linked into the app.
+    let bridge = frames.iter().skip(throw + 1).take(BRIDGE_DEPTH);
+    let of_bridge = |thrower: &&Thrower, frame: &Frame| {
+        thrower.is_bridge() && frame.names().any(|name| thrower.is(base_name(name)))
+    };
+    let bridged = bridge
+        .clone()
+        .find_map(|frame| Some((THROWERS.iter().find(|thrower| of_bridge(thrower, frame))?, frame)));
+    if bridged.is_some() {
+        return bridged;
+    }
+    // Forwarding throws for one reason, and its helper's name is not always right in stripped systems.
+    if let Some(frame) = bridge.take(2).find(|frame| is_any_of(frame, &["___forwarding___"])) {
+        return Some((THROWERS.iter().find(|thrower| thrower.is_unknown_message())?, frame));
+    }
+    let passed = facts.fault_frames.len() - frames.len();
+    let suspect = facts.suspect.as_ref().and_then(|suspect| suspect.position.checked_sub(passed));
+    let end = suspect.unwrap_or(frames.len()).min(throw + 24);
     let behind = frames.get(throw + 1..end)?;
     let is = |thrower: &Thrower, frame: &Frame| frame.names().any(|name| thrower.is(base_name(name)));
     // An assertion's handler stands in front of the method that made the check, which tells more.
@@ -281,7 +319,7 @@ fn thrower<'r>(facts: &Facts<'r>) -> Option<(&'static Thrower, &'r Frame)> {
 fn tell_thrower(facts: &Facts<'_>, draft: &mut Draft, thrower: &Thrower, frame: &Frame) {
     draft.say(thrower.meaning);
     draft.evidence(cite(facts.report, &facts.stack, frame));
-    if thrower.selectors.contains(&"doesNotRecognizeSelector:")
+    if thrower.is_unknown_message()
         && let Some(sender) = sender(facts, frame)
     {
         draft.say(format!("The message was sent by {}.", describe(facts.report, sender)));
@@ -295,6 +333,10 @@ fn sender<'r>(facts: &Facts<'r>, from: &Frame) -> Option<&'r Frame> {
     const FORWARDING: [&str; 3] = ["___forwarding___", "_CF_forwarding_prep_0", "__forwarding_prep_0___"];
     let at = facts.fault_frames.iter().position(|frame| std::ptr::eq(frame, from))?;
     let end = facts.suspect.as_ref().map_or(usize::MAX, |suspect| suspect.position);
+    if is_any_of(from, &FORWARDING) {
+        let rest = facts.fault_frames.iter().take(end).skip(at + 1);
+        return { rest }.find(|frame| !is_any_of(frame, &FORWARDING) && frame.names().next().is_some());
+    }
     let rest = facts.fault_frames.iter().take(end).skip(at + 1);
     rest.clone().next().filter(|frame| is_any_of(frame, &FORWARDING))?;
     rest.into_iter().find(|frame| !is_any_of(frame, &FORWARDING) && frame.names().next().is_some())
@@ -303,7 +345,7 @@ fn sender<'r>(facts: &Facts<'r>, from: &Frame) -> Option<&'r Frame> {
 /// Whether the report has the place of the throw, and how to find it.
 fn tell_throw(facts: &Facts<'_>, draft: &mut Draft) {
     let has_stack = facts.report.process.backtraces.iter().any(|backtrace| backtrace.is_exception)
-        || facts.fault_frames.iter().take(THROW_DEPTH).any(is_objc_throw);
+        || throw_frames(facts).iter().take(THROW_DEPTH).any(is_objc_throw);
     if !has_stack {
         if facts.thread.is_some() {
             draft.say("The report has no stack of the place where it was thrown; the crashed thread shows where the process ended.");
@@ -374,7 +416,19 @@ pub(super) fn others(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     };
     let noted = if name.is_empty() { "something without a name" } else { &name };
     let handled = if is_handled(facts) { " It did not end the app." } else { "" };
-    draft.lead(title, format!("The reporter inside of the app noted {noted}.{handled}"));
+    if facts.report.source == Source::ExceptionLog {
+        draft.lead(
+            format!("Uncaught {title}"),
+            format!("Kotlin/Native ended the process since nobody caught {noted}."),
+        );
+        draft.cause("An exception that leaves Kotlin for Swift or Objective-C by a function without @Throws, or that nobody catches in a coroutine or worker.");
+        if name.ends_with("IrLinkageError") {
+            draft.say("A declaration that a library was compiled against is missing, or has another form, in the version that it was linked with.");
+            draft.next("Bring the versions together: the library, its dependencies and Kotlin itself.");
+        }
+    } else {
+        draft.lead(title, format!("The reporter inside of the app noted {noted}.{handled}"));
+    }
     draft.evidence(line);
     if facts.fault_frames.is_empty() {
         draft.say("The report has no stack of it.");
@@ -400,6 +454,11 @@ pub(super) fn cpp(facts: &Facts<'_>, draft: &mut Draft) -> bool {
             format!("{fate}: a C++ exception of type {}.", thrown.name),
         );
         draft.evidence(line);
+        // A library's words say more than the type.
+        if let Some(hint) = thrown.reason.as_deref().and_then(|what| hint_for(&REASONS, what)) {
+            tell(hint, draft);
+            return true;
+        }
         if let Some(hint) = hint_for(&CPP_TYPES, &thrown.name) {
             tell(hint, draft);
         }

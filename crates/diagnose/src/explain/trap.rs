@@ -7,11 +7,13 @@ use super::fault::code_numbers;
 use super::instruction::{Instruction, at_pc};
 use super::tables::exceptions::{EXCEPTION_CODES, SIGNAL_CODES};
 use super::tables::messages::CLIENT_BUGS;
-use super::tables::telling::TELLING;
+use super::tables::telling::{TELLING, Telling};
 use super::thrown::{hint_for, tell};
 use super::words::one_line;
-use crate::names::image_name;
+use crate::names::{base_name, image_name, is_any_of};
+use crate::suspect::skip::skip_reason;
 use backtrail_core::Family;
+use backtrail_model::Frame;
 
 /// A library says that its caller, or it itself, has a bug.
 pub(super) fn client_bug(facts: &Facts<'_>, draft: &mut Draft) -> bool {
@@ -45,18 +47,35 @@ pub(super) fn client_bug(facts: &Facts<'_>, draft: &mut Draft) -> bool {
 
 /// A function on top of the stack tells what happened.
 pub(super) fn telling_frame(facts: &Facts<'_>, draft: &mut Draft) -> bool {
-    let fits =
-        |row: &&super::tables::telling::Telling| row.classes.is_empty() || row.classes.contains(&facts.class);
-    let found =
-        TELLING.iter().filter(fits).find_map(|row| Some((row, facts.find_frame(row.functions, row.depth)?)));
+    let fits = |row: &&Telling| row.classes.is_empty() || row.classes.contains(&facts.class);
+    let frames = facts.interrupted();
+    let find = |row: &Telling| frames.iter().take(row.depth).find(|frame| is_any_of(frame, row.functions));
+    let found = TELLING.iter().filter(fits).find_map(|row| Some((row, find(row)?)));
     let Some((row, frame)) = found else { return false };
     draft.lead(row.title, row.meaning);
     if facts.suspect.as_ref().is_none_or(|suspect| !std::ptr::eq(suspect.frame, frame)) {
         draft.evidence(facts.cite(frame));
     }
+    if row.functions.contains(&"_assertionFailure")
+        && let Some(function) = swifts_check(facts, frame)
+    {
+        draft.say(format!("The check that failed is one of `{function}` in Swift's library."));
+    }
     draft.causes(row.causes);
     draft.nexts(row.next);
     true
+}
+
+/// Which function of Swift's library made the check that failed: the one that called the library's own way to stop.
+fn swifts_check<'r>(facts: &Facts<'r>, frame: &Frame) -> Option<&'r str> {
+    /// The library's own way to stop takes this many frames at most.
+    const DEPTH: usize = 8;
+    let at = facts.frames.iter().position(|known| std::ptr::eq(known, frame))?;
+    let is_swifts =
+        |frame: &&Frame| image_name(facts.report, frame).is_some_and(|name| name.starts_with("libswift"));
+    let is_end = |name: &str| name.contains("_assertionFailure") || skip_reason(base_name(name)).is_some();
+    let behind = facts.frames.iter().skip(at + 1).take(DEPTH).take_while(is_swifts);
+    behind.flat_map(Frame::names).find(|name| !is_end(name))
 }
 
 /// A trap that the code holds, without a word why.
@@ -134,7 +153,8 @@ const TRAP: &str = "Deliberate trap: a check in the code failed";
 /// Whether the process has Swift's library, or the report has no list of its images.
 fn has_swift(facts: &Facts<'_>) -> bool {
     let images = &facts.report.process.images;
-    images.is_empty() || images.iter().any(|image| image.name.starts_with("libswift"))
+    let is_android = facts.report.os.as_deref().is_some_and(|os| os.starts_with("Android"));
+    !is_android && images.is_empty() || images.iter().any(|image| image.name.starts_with("libswift"))
 }
 
 /// The innermost frame, where it is not the one to look at.

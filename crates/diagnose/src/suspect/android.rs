@@ -91,6 +91,44 @@ const LIBRARY_FILES: [(&str, &str); 16] = [
     ("libembrace", "Embrace"),
 ];
 
+/// Packages that are Android's web view, which its user may update, and so lie where apps do.
+const WEB_VIEWS: [&str; 8] = [
+    "com.android.chrome",
+    "com.chrome.beta",
+    "com.chrome.dev",
+    "com.chrome.canary",
+    "com.google.android.webview",
+    "com.google.android.trichromelibrary",
+    "com.android.webview",
+    "com.huawei.webview",
+];
+
+/// Files that are its code.
+const WEB_VIEW_FILES: [&str; 4] =
+    ["libwebviewchromium", "libmonochrome", "WebViewGoogle", "TrichromeLibrary"];
+
+/// Whether a frame lies in Android's web view, in a process of another package.
+pub(crate) fn is_web_view(report: &Report, frame: &Frame) -> bool {
+    let Some(image) = image_of(report, frame) else { return false };
+    let path = image.path.as_deref().unwrap_or(&image.name);
+    is_web_views(&report.process, path)
+}
+
+fn is_web_views(process: &Process, path: &str) -> bool {
+    let own = process.identifier.as_deref();
+    // `com.android.chrome-F4ci0oyduqwVE4OQOPnP9A==`, `com.google.android.webview_677826033-x==`.
+    let package = path.split('/').find_map(|part| {
+        WEB_VIEWS.iter().find(|name| {
+            part.strip_prefix(**name).is_some_and(|rest| rest.is_empty() || rest.starts_with(['-', '_', ':']))
+        })
+    });
+    let file = path.rsplit(['/', '!']).next().unwrap_or(path);
+    match package {
+        Some(package) => own != Some(*package),
+        None => WEB_VIEW_FILES.iter().any(|name| file.starts_with(name)),
+    }
+}
+
 /// Whether Android keeps its own files there.
 pub(super) fn is_system_path(path: &str) -> bool {
     SYSTEM.iter().any(|(part, _)| path.starts_with(part))
@@ -124,6 +162,9 @@ pub(super) fn owner_of(report: &Report, frame: &Frame) -> Ownership {
     let is_of_app =
         ["/data/app/", "/data/app-lib/", "/data/data/", "/data/user/", "/mnt/asec/", "/mnt/expand/"];
     if is_of_app.iter().any(|part| path.starts_with(part)) {
+        if is_web_views(&report.process, path) {
+            return Ownership::strong(OwnerKind::System, "path", why("the system's web view"));
+        }
         if !is_own_package(&report.process, path) {
             let what = "another package's library, which the app loaded";
             return Ownership::strong(OwnerKind::Sdk, "path", why(what));
@@ -215,7 +256,9 @@ mod tests {
             ("/data/app/~~x==/com.example.shop-y==/lib/arm64/libshop.so", OwnerKind::App),
             ("/data/app/com.example.shop-1/base.apk!libshop.so", OwnerKind::App),
             ("/data/app/com.example.shop-1/lib/arm64/libflutter.so", OwnerKind::Sdk),
-            ("/data/app/com.google.android.webview-1/base.apk", OwnerKind::Sdk),
+            ("/data/app/com.google.android.webview-1/base.apk", OwnerKind::System),
+            ("/data/app/com.android.chrome-F4ci0oyduqwVE4OQOPnP9A==/base.apk", OwnerKind::System),
+            ("/data/app/com.example.browser-1/base.apk", OwnerKind::Sdk),
             ("/data/local/tmp/test", OwnerKind::App),
         ] {
             assert_eq!(native(path), expected, "{path}");

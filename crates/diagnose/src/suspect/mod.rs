@@ -11,6 +11,7 @@ mod runtimes;
 pub(crate) mod skip;
 
 use crate::names::{base_name, cite, image_name, is_any_of, only_thread, own_frames, thread_label};
+pub(crate) use android::is_web_view;
 use backtrail_core::Trust;
 use backtrail_model::{Backtrace, Frame, Image, Language, OwnerKind, Process, Report};
 use owner::Ownership;
@@ -166,7 +167,7 @@ pub(crate) fn handlers_frames(frames: &[Frame]) -> usize {
 }
 
 /// Where nobody caught an exception, what the runtime then calls lies further in than the throw: the handler of a crash reporter.
-fn behind_throw(frames: &[Frame]) -> usize {
+pub(crate) fn behind_throw(frames: &[Frame]) -> usize {
     /// A handler, the runtime and the throw take this many frames at most.
     const DEPTH: usize = 24;
     const ENDS: [&str; 6] = [

@@ -199,11 +199,27 @@ fn owner_by_name(report: &Report, name: Option<&str>) -> Ownership {
         let why = format!("{name} is the name of one of the system's images");
         return Ownership::strong(OwnerKind::System, "image name", why);
     }
+    if let Some(what) = shipped_runtime(name) {
+        return Ownership::likely(OwnerKind::Sdk, "image name", format!("{name} is {what}, which apps ship"));
+    }
     if process.name.is_none() && process.path.is_none() && has_main(report, name) {
         let why = format!("{name} is the process's executable: it has the function `main`");
         return Ownership::likely(OwnerKind::App, "function main", why);
     }
     Ownership::unknown(format!("the report gives no path for {name}"))
+}
+
+/// Engines and runtimes that apps ship under a name of their own. Unity's framework is not one: it has the game's code in it.
+pub(super) fn shipped_runtime(name: &str) -> Option<&'static str> {
+    let known = [
+        ("Flutter", "Flutter's engine"),
+        ("FlutterMacOS", "Flutter's engine"),
+        ("hermes", "React Native's JavaScript engine"),
+        ("libmonosgen-2.0.dylib", "Mono's runtime"),
+        ("libxamarin-dotnet.dylib", ".NET's runtime"),
+        ("libcoreclr.dylib", ".NET's runtime"),
+    ];
+    known.iter().find(|(known, _)| *known == name).map(|(_, what)| *what)
 }
 
 /// Whether a stack of the report runs through `main` in the image of that name.

@@ -400,6 +400,9 @@ fn native(report: &Report, frame: &Frame, file: &str) -> Ownership {
     if report.source == Source::KernelLog && image.contains(".so") && !is_of_c(image) {
         return told(OwnerKind::Sdk, format!("{image} is a library; the kernel does not say whose"));
     }
+    if let Some(what) = super::owner::shipped_runtime(image) {
+        return told(OwnerKind::Sdk, format!("{image} is {what}, which apps ship"));
+    }
     let is_vm = ["libjvm", "jvm.dll", "libjli", "libjava.", "libnio", "libnet."]
         .iter()
         .any(|name| image.starts_with(name));

@@ -72,7 +72,7 @@ const THROWS: &str = "throws for somebody else";
 const PANICS: &str = "is Rust's own way to panic";
 
 /// The groups, in the order in which they are asked.
-pub(crate) static SKIP_GROUPS: [SkipGroup; 10] = [
+pub(crate) static SKIP_GROUPS: [SkipGroup; 12] = [
     SkipGroup { reason: ENDS, functions: &ABORT, prefixes: &[] },
     SkipGroup {
         reason: ENDS,
@@ -95,6 +95,16 @@ pub(crate) static SKIP_GROUPS: [SkipGroup; 10] = [
             "__gnu_cxx::__verbose_terminate_handler",
             "__cxxabiv1::__terminate",
             "fdsan_error",
+            // Kotlin/Native's and Mono's ends for exceptions that nobody caught.
+            "KonanTerminateHandler",
+            "konan::abort",
+            "ReportBacktraceToIosCrashLog",
+            "(anonymous namespace)::terminateWithUnhandledException",
+            "(anonymous namespace)::processUnhandledException",
+            "(anonymous namespace)::TerminateHandler::queuedHandler",
+            "mono_invoke_unhandled_exception_hook",
+            "ves_icall_System_Environment_FailFast",
+            "ves_icall_System_Environment_FailFast_raw",
             "WTFCrash",
             "WTFCrashWithInfo",
             // Chromium's, glog's and Abseil's failed checks end the process where the message is destroyed.
@@ -146,6 +156,7 @@ pub(crate) static SKIP_GROUPS: [SkipGroup; 10] = [
             "-[NSAssertionHandler handleFailureInMethod:object:file:lineNumber:description:]",
             "-[NSAssertionHandler handleFailureInFunction:file:lineNumber:description:]",
             "+[NSException raise:format:]",
+            "-[NSException raise:format:]",
             "+[NSException raise:format:arguments:]",
             "-[NSException raise]",
         ],
@@ -180,6 +191,27 @@ pub(crate) static SKIP_GROUPS: [SkipGroup; 10] = [
             "alloc::raw_vec::capacity_overflow",
             "std::alloc::rust_oom",
         ],
+    },
+    SkipGroup {
+        reason: "is .NET's runtime on its way to the end",
+        functions: &[
+            "xamarin_initialize.cold.1",
+            "xamarin_printf",
+            "xamarin_process_managed_exception",
+            "xamarin_process_managed_exception_gchandle",
+            "mono_handle_exception",
+            "mono_handle_exception_internal",
+            "mono_resume_unwind",
+            "mono_arm_resume_unwind",
+            "mono_arm_throw_exception",
+            "llvm_resume_unwind_trampoline",
+        ],
+        prefixes: &["sigabrt_signal_handler"],
+    },
+    SkipGroup {
+        reason: "is Kotlin's own library",
+        functions: &[],
+        prefixes: &["kfun:kotlin.", "kfun:kotlinx."],
     },
     SkipGroup {
         reason: "is Swift's own way to stop the program",

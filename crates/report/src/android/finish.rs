@@ -5,7 +5,7 @@ use super::header::{self, states_file_offsets, unquoted};
 use super::java_row::trace_head;
 use super::reader::{KindsSeen, Reader};
 use backtrail_core::{FileOffset, ImageId};
-use backtrail_model::{Exception, Process, Report, Section, Source, Thread};
+use backtrail_model::{AppInfo, Exception, Process, Report, Section, Source, Thread};
 use std::collections::{BTreeMap, HashMap};
 
 impl Reader<'_> {
@@ -26,6 +26,15 @@ impl Reader<'_> {
         }
         if let Some(line) = self.fatal.filter(|_| report.exception.is_none()) {
             only_fatal(&mut report, &line);
+        }
+        let is_untold =
+            report.exception.as_ref().is_some_and(|known| known.signal.is_some() && known.message.is_none());
+        if is_untold && let Some(message) = &self.jni {
+            header::set(&mut report, "Abort message", message);
+        } else if is_untold && let Some((tag, words)) = self.last_words {
+            let info = AppInfo { image: Some(tag), lines: vec![words.clone()] };
+            report.app_info.push(info);
+            report.exception.get_or_insert_with(Exception::default).message = Some(words);
         }
         if let Some(message) = self.jni.filter(|_| report.exception.is_none()) {
             header::set(&mut report, "Abort message", &message);

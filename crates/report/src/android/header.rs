@@ -76,6 +76,38 @@ pub(super) fn jni(line: &str) -> Option<&str> {
     Some(message.trim()).filter(|_| is_jni && !place.contains(' '))
 }
 
+/// What follows such a line, each with the place in the runtime before it: `in call to GetObjectClass`, `from void a.B.c()`.
+pub(super) fn jni_detail(line: &str) -> Option<&str> {
+    let (place, detail) = line.split_once("] ").filter(|(place, _)| place.contains(".cc:"))?;
+    let detail = detail.trim();
+    let is_detail = detail.starts_with("in call to ") || detail.starts_with("from ");
+    Some(detail).filter(|_| is_detail && !place.contains(' '))
+}
+
+/// Whether a line with the priority of an end tells why: not one of those that show the crash itself.
+pub(super) fn is_last_word(tag: &str, message: &str) -> bool {
+    const SHOW: [&str; 8] = ["", "DEBUG", "libc", "CRASH", "art", "AEE_AED", "google-breakpad", "crash_dump"];
+    !SHOW.contains(&tag) && !tag.starts_with("crash_dump") && message.trim().len() >= 8
+}
+
+/// `A/chromium: [FATAL:…] words`, as people paste a line of the log: its tag and message.
+pub(super) fn pasted_last_word(line: &str) -> Option<(&str, &str)> {
+    let rest = line.strip_prefix("A/").or_else(|| line.strip_prefix("F/"))?;
+    let (tag, message) = rest.split_once(": ")?;
+    (!tag.contains([' ', '('])).then_some((tag, message.trim()))
+}
+
+/// `Crashed: Thread :  SIGSEGV  0x0000000000000010`, as Crashlytics heads the stacks of Android.
+pub(super) fn crashlytics(line: &str) -> Option<Exception> {
+    let rest = line.trim_start_matches(['>', ' ']).strip_prefix("Crashed: Thread")?;
+    let mut words =
+        rest.trim_start_matches([' ', ':']).split_whitespace().skip_while(|word| !word.starts_with("SIG"));
+    let signal = words.next()?;
+    let address = words.next().and_then(|word| word.strip_prefix("0x"));
+    let address = address.and_then(|digits| u64::from_str_radix(digits, 16).ok());
+    Some(exception("", signal, "", address))
+}
+
 /// The exception that a signal is, in the words of a tombstone.
 pub(super) fn exception(number: &str, name: &str, codes: &str, address: Option<u64>) -> Exception {
     let signal = if name.starts_with("SIG") { name.to_owned() } else { format!("signal {number} ({name})") };

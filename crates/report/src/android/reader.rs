@@ -59,6 +59,10 @@ pub(super) struct Reader<'l> {
     pub(super) fatal: Option<String>,
     /// What the runtime logged of a wrong call of JNI, where no tombstone follows.
     pub(super) jni: Option<String>,
+    /// The last words of another tag, with the priority of an end, and that tag.
+    pub(super) last_words: Option<(String, String)>,
+    /// How many more lines the abort message may have whose closing quote has not come yet.
+    open_message: usize,
     /// The thread whose head stood last, for sections that follow it.
     pub(super) last_thread: Option<usize>,
     /// What a log put before lines that went into the model, each once in a row.
@@ -84,6 +88,8 @@ impl<'l> Reader<'l> {
             after_rule: false,
             fatal: None,
             jni: None,
+            last_words: None,
+            open_message: 0,
             last_thread: None,
             prefixes: Vec::new(),
             channels: BTreeMap::new(),
@@ -99,9 +105,9 @@ impl<'l> Reader<'l> {
             self.blanks = 0;
             return;
         }
-        let message = log_line(&text).filter(|_| !self.is_log()).map(|log| log.message);
+        let log = log_line(&text).filter(|_| !self.is_log());
         // What stands before a message is the log's, and said of each line; what the report says is behind it.
-        let content = message.unwrap_or(&text);
+        let content = log.map_or(&*text, |log| log.message);
         if content.trim().is_empty() {
             self.blank();
             return;
@@ -109,8 +115,28 @@ impl<'l> Reader<'l> {
         if self.fatal.is_none() && content.len() < 1024 && header::fatal(content).is_some() {
             self.fatal = Some(content.trim().to_owned());
         }
-        if self.jni.is_none() {
-            self.jni = header::jni(content.trim()).map(str::to_owned);
+        match &mut self.jni {
+            None => self.jni = header::jni(content.trim()).map(str::to_owned),
+            Some(message) if message.len() < MAX_MESSAGE => {
+                if let Some(more) = header::jni_detail(content.trim()) {
+                    message.push_str("\n    ");
+                    message.push_str(more);
+                }
+            }
+            Some(_) => {}
+        }
+        if self.fatal.is_none() && self.report.exception.is_none() {
+            let logged = log.filter(|log| log.is_fatal).map(|log| (log.tag, log.message));
+            let words = logged.or_else(|| header::pasted_last_word(content));
+            let words = words.filter(|(tag, message)| header::is_last_word(tag, message));
+            if let Some((tag, message)) = words {
+                self.last_words = Some((tag.to_owned(), message.trim().to_owned()));
+            }
+        }
+        if self.open_message > 0 && self.goes_on(content) {
+            self.keep_prefix(text.strip_suffix(content).unwrap_or_default());
+            self.blanks = 0;
+            return;
         }
         self.waiting_channel(content.trim());
         if self.known(line, content) || self.is_of_head(content) {
@@ -120,6 +146,44 @@ impl<'l> Reader<'l> {
             self.text(&text);
         }
         self.blanks = 0;
+    }
+
+    /// Adds a line to an abort message of several, which ends by a quote. Registers and stacks never are a part of one.
+    fn goes_on(&mut self, content: &str) -> bool {
+        self.open_message -= 1;
+        let trimmed = content.trim();
+        let first = trimmed.split(' ').next().unwrap_or_default();
+        let is_register = first.len() <= 4
+            && first.starts_with(['x', 'r', 'e', 'w'])
+            && trimmed.split_whitespace().nth(1).is_some_and(|word| word.len() >= 8)
+            && trimmed
+                .split_whitespace()
+                .nth(1)
+                .is_some_and(|word| word.bytes().all(|b| b.is_ascii_hexdigit()));
+        if is_register || trimmed == "backtrace:" || NativeRow::read(trimmed).is_some() {
+            self.open_message = 0;
+            return false;
+        }
+        let exception = self.report.exception.get_or_insert_with(backtrail_model::Exception::default);
+        let message = exception.message.get_or_insert_with(String::new);
+        if message.len() + trimmed.len() > MAX_MESSAGE {
+            self.open_message = 0;
+            return false;
+        }
+        let inside = content.trim_end();
+        let inside = match inside.strip_suffix('\'') {
+            Some(inside) => {
+                self.open_message = 0;
+                inside
+            }
+            None => inside,
+        };
+        message.push('\n');
+        message.push_str(inside);
+        if let Some(info) = self.report.app_info.last_mut() {
+            info.lines.push(inside.to_owned());
+        }
+        true
     }
 
     /// Keeps what a log says of a line whose content went into the model.
@@ -201,7 +265,10 @@ impl<'l> Reader<'l> {
         let is_of = |word: &str| trimmed.split(' ').all(|part| part == word) && trimmed.len() >= 15;
         if is_of("***") {
             self.found.tombstone = true;
-            if !self.report.process.threads.is_empty() || self.report.exception.is_some() {
+            // Unity's crash has the signal before this line.
+            let is_begun =
+                self.report.process.threads.iter().all(is_blank) && self.report.process.pid.is_none();
+            if !is_begun && (!self.report.process.threads.is_empty() || self.report.exception.is_some()) {
                 self.next_process(None);
             }
         } else if is_of("---") || is_of("+++") {
@@ -287,10 +354,7 @@ impl<'l> Reader<'l> {
         self.after_rule = false;
         // Unity's crash has the signal before this line: the thread that it opened is this one.
         if let [only] = process.threads.as_mut_slice()
-            && only.id.is_none()
-            && only.name.is_none()
-            && only.frames.is_empty()
-            && only.registers.is_empty()
+            && is_blank(only)
         {
             (only.id, only.name) = (line.tid, line.name.map(str::to_owned));
             (self.last_thread, self.block) = (Some(0), Block::Thread(0));
@@ -309,7 +373,9 @@ impl<'l> Reader<'l> {
     }
 
     fn signal(&mut self, trimmed: &str) -> bool {
-        let Some(exception) = header::signal(trimmed) else { return false };
+        let Some(exception) = header::signal(trimmed).or_else(|| header::crashlytics(trimmed)) else {
+            return false;
+        };
         if self.report.exception.as_ref().is_some_and(|known| known.signal.is_some()) {
             return false;
         }
@@ -427,7 +493,14 @@ impl<'l> Reader<'l> {
             thread.fields.push(backtrail_model::Field { key, value });
             return true;
         }
+        let is_open = key == "Abort message"
+            && value.starts_with('\'')
+            && !value.get(1..).is_some_and(|it| it.ends_with('\''));
+        let value = if is_open { value.trim_start_matches('\'') } else { value };
         header::set(&mut self.report, key, value);
+        if is_open {
+            self.open_message = MAX_MESSAGE_LINES;
+        }
         true
     }
 
@@ -502,5 +575,14 @@ impl<'l> Reader<'l> {
     }
 }
 
+/// Longest abort message, in bytes and lines. The runtime's has the stack of the call in it.
+const MAX_MESSAGE: usize = 16 << 10;
+const MAX_MESSAGE_LINES: usize = 256;
+
 /// Longest title of a section.
 const MAX_TITLE: usize = 200;
+
+/// Whether nothing is known of a thread but that it is there.
+fn is_blank(thread: &Thread) -> bool {
+    thread.id.is_none() && thread.name.is_none() && thread.frames.is_empty() && thread.registers.is_empty()
+}

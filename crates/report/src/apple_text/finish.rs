@@ -18,6 +18,7 @@ impl Reader<'_> {
             settle(&mut backtrace.frames, Origin::Backtrace);
         }
         mark_throw(report);
+        find_translation(report);
         report.process.place_frames();
         name_signal(report);
         if let Some(exception) = &mut report.exception {
@@ -69,6 +70,16 @@ pub(crate) fn mark_throw(report: &mut Report) {
     });
     if let Some(backtrace) = thrown {
         backtrace.is_exception = true;
+    }
+}
+
+/// Where Rosetta made the code, the crash reporter has no image to name.
+fn find_translation(report: &mut Report) {
+    const NO_IMAGE: &str = "<translation info unavailable>";
+    for frame in report.process.threads.iter_mut().flat_map(|thread| &mut thread.frames) {
+        if frame.image_name.take_if(|name| *name == NO_IMAGE).is_some() {
+            report.process.translated = true;
+        }
     }
 }
 

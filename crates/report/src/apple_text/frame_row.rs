@@ -5,7 +5,7 @@
 //!
 //! - `symbol + 12`, `symbol + 12 (File.swift:34)`, `symbol (File.m:34)`, each also with ` [inlined]`
 //! - `0x100000000 + 1234`: no symbol, the image's load address
-//! - `0 + 64`, `0x0 + 0`, `???`: nothing known
+//! - `0 + 64`, `0x0 + 0`, `???`, `<unknown> + 522031941452`: nothing known
 //! - `0x100000000 + 1234 (symbol + 12)`: KSCrash, side by side
 //! - `Image + 1234`: no symbol either, as `backtrace_symbols` has it
 //! - `-[A+ 1234 (B) c:] + 12`, `f+ 1234 (int) + 12`, `f + 1234 (File.m:34)`: symbolicatecrash's, which puts the offset from
@@ -78,7 +78,9 @@ pub(super) fn without_address(line: &str) -> Option<Frame> {
     let (index, rest) = line.trim().split_once([' ', '\t'])?;
     let index = index.parse().ok().filter(|_| index.bytes().all(|byte| byte.is_ascii_digit()))?;
     let rest = rest.trim_start();
-    let end = rest.find("  ").into_iter().chain(rest.find('\t')).min()?;
+    let end = rest.find("  ").into_iter().chain(rest.find('\t')).min();
+    // The longest names of a column have one blank behind them.
+    let end = end.or_else(|| rest.find(".dylib ").map(|at| at + ".dylib".len()))?;
     let (image, tail) = rest.split_at_checked(end)?;
     let tail = tail.trim();
     let mut frame = Frame::new(index);
@@ -91,6 +93,15 @@ pub(super) fn without_address(line: &str) -> Option<Frame> {
         }
     }
     Some(frame)
+}
+
+/// Whether a row begins a stack whose addresses were cut away, and is that of no other text: number 0, in a library of Apple's.
+pub(super) fn begins_without_addresses(line: &str) -> bool {
+    if !line.starts_with("0 ") && !line.starts_with("0\t") {
+        return false;
+    }
+    let is_library = |frame: &Frame| frame.image_name.as_deref().is_some_and(|name| name.ends_with(".dylib"));
+    without_address(line).is_some_and(|frame| is_library(&frame))
 }
 
 impl FrameRow<'_> {
@@ -134,7 +145,8 @@ impl Tail {
             let source = symbol.file.is_some().then_some(symbol);
             return Self { symbol: source, image_offset: offset.filter(|_| known), inlined };
         }
-        if name.is_empty() || (name == "???" && symbol.file.is_none()) {
+        // `<unknown>` is Sentry's, with an offset from nothing.
+        if name.is_empty() || (matches!(name, "???" | "<unknown>") && symbol.file.is_none()) {
             return Self { inlined, ..Self::default() };
         }
         symbol.name = without_image_offset(name);

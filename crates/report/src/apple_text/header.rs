@@ -247,12 +247,16 @@ fn set_exception(report: &mut Report, line: KeyValue<'_>) -> bool {
     }
 }
 
-/// `EXC_BAD_ACCESS (SIGSEGV)`, `SIGSEGV`, `EXC_BAD_ACCESS (Code Signature Invalid)`, `00000020`.
+/// `EXC_BAD_ACCESS (SIGSEGV)`, `SIGSEGV`, `EXC_BAD_ACCESS (Code Signature Invalid)`, `EXC_CRASH (SIGKILL (Code Signature
+/// Invalid))`, `00000020`.
 fn set_type(exception: &mut Exception, value: &str) -> bool {
     if exception.kind.is_some() || exception.signal.is_some() || value.is_empty() {
         return false;
     }
-    let is_signal = |text: &str| text.starts_with("SIG") && text.bytes().all(|b| b.is_ascii_alphanumeric());
+    let is_signal = |text: &str| {
+        let name = text.split_once(" (").filter(|(_, why)| why.ends_with(')')).map_or(text, |(name, _)| name);
+        name.starts_with("SIG") && name.bytes().all(|b| b.is_ascii_alphanumeric())
+    };
     if is_signal(value) {
         exception.signal = Some(value.to_owned());
         return true;
@@ -351,7 +355,7 @@ fn set_reason(termination: &mut Termination, value: &str) -> bool {
     let rest = rest.trim_start_matches([',', ' ']);
     let rest = rest.strip_prefix("Code ").unwrap_or(rest);
     let (word, reason) = rest.split_once(' ').unwrap_or((rest, ""));
-    let word = word.trim_matches(['[', ']']);
+    let word = word.trim_end_matches(',').trim_matches(['[', ']']);
     let code = hex_value(word).or_else(|| word.parse().ok());
     let is_namespace = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || "_-".contains(c);
     if code.is_none() || !namespace.chars().all(is_namespace) {

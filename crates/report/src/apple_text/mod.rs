@@ -89,7 +89,10 @@ pub(crate) fn is_telling(line: &str) -> bool {
         Some(heading) if !matches!(heading, heading::Heading::End | heading::Heading::Section { .. })
     );
     let key = header::KeyValue::read(line).is_some_and(|key_value| key_value.is_telling());
-    let row =
-        || FrameRow::read(line.as_bytes()).is_some() || image_row::ImageRow::read(line.as_bytes()).is_some();
+    let row = || {
+        FrameRow::read(line.as_bytes()).is_some()
+            || image_row::ImageRow::read(line.as_bytes()).is_some()
+            || frame_row::begins_without_addresses(line)
+    };
     heading || key || header::loader(line).is_some() || row()
 }

@@ -1,7 +1,7 @@
 //! Rows of stacks: in threads, in backtraces, and where none was announced.
 
 use super::LineKind;
-use super::frame_row::{FrameRow, without_address};
+use super::frame_row::{FrameRow, begins_without_addresses, without_address};
 use super::lines::Line;
 use super::reader::{Block, Reader};
 use super::words::{Hex, hex, words};
@@ -48,8 +48,14 @@ impl Reader<'_> {
 
     /// Only the row that comes next in a thread's stack is taken for one: nothing else tells such rows.
     fn row_without_address(&mut self, line: &Line<'_>, trimmed: &str) -> Option<LineKind> {
-        let Block::Thread(position) = self.block else { return None };
-        let next = self.report.process.threads.get(position)?.frames.len();
+        if begins_without_addresses(trimmed) && !matches!(self.block, Block::Thread(_)) {
+            self.open_backtrace(line, UNTITLED, false);
+        }
+        let next = match self.block {
+            Block::Thread(position) => self.report.process.threads.get(position)?.frames.len(),
+            Block::Backtrace(position) => self.report.process.backtraces.get(position)?.frames.len(),
+            _ => return None,
+        };
         let frame = without_address(trimmed).filter(|frame| usize::try_from(frame.index) == Ok(next))?;
         if self.frames_left == 0 {
             self.beyond_limit(line, "frames");

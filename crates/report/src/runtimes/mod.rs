@@ -133,6 +133,7 @@ pub(crate) fn telling(line: &str) -> Telling {
         .or_else(|| sure(v8_fatal::is_check(line), Source::JavaScriptError))
         .or_else(|| likely(v8_fatal::message(line).is_some(), Source::JavaScriptError))
         .or_else(|| likely(javascript::row(line).is_some(), Source::JavaScriptError))
+        .or_else(|| likely(errors::is_likely(line), Source::RuntimeError))
         .or_else(|| likely(dotnet::mono_row(line).is_some(), Source::DotNetException))
         .or_else(|| likely(line.starts_with("panic: ") || go::is_fatal(line), Source::GoTrace))
         .or_else(|| likely(native_row::is_likely(line), Source::DebuggerBacktrace))

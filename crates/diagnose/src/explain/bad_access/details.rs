@@ -59,10 +59,9 @@ pub(in crate::explain) fn as_text(address: Avma) -> Option<String> {
     let bytes = address.get().to_le_bytes();
     let used = 8 - bytes.iter().rev().take_while(|byte| **byte == 0).count();
     let used = bytes.get(..used)?;
-    let printable = used.iter().all(|byte| byte.is_ascii_graphic() || *byte == b' ');
+    let printable = used.iter().all(|byte| byte.is_ascii_graphic() || matches!(byte, b' ' | b'\n'));
     let letters = used.iter().filter(|byte| byte.is_ascii_alphanumeric()).count();
-    (used.len() >= 6 && printable && letters >= 4)
-        .then(|| used.iter().map(|byte| char::from(*byte)).collect())
+    (used.len() >= 6 && printable && letters >= 4).then(|| used.escape_ascii().to_string())
 }
 
 /// Detail: which registers held the address, or a base a little below it.

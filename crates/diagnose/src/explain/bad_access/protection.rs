@@ -13,7 +13,8 @@ use backtrail_model::Image;
 /// A page whose signature was refused.
 pub(in crate::explain) fn codesign(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     let Some(on) = Accessing::of(facts) else { return false };
-    let by_signal = facts.signal() == "Code Signature Invalid";
+    // `SIGKILL (Code Signature Invalid)` in newer reports.
+    let by_signal = facts.signal().contains("Code Signature Invalid") || is_refused_page(facts);
     if on.fault.failure() != Some(Failure::CodeSigning) && !by_signal {
         return false;
     }
@@ -34,6 +35,12 @@ pub(in crate::explain) fn codesign(facts: &Facts<'_>, draft: &mut Draft) -> bool
         "Replace signed files by moving a new file into place, never by writing into the old one.",
     ]);
     true
+}
+
+/// CODESIGNING's code 2 ends a process for a page, whatever is left of the exception's codes.
+fn is_refused_page(facts: &Facts<'_>) -> bool {
+    let termination = facts.report.termination.as_ref();
+    termination.is_some_and(|it| it.namespace.as_deref() == Some("CODESIGNING") && it.code == Some(2))
 }
 
 /// An address that the instruction cannot use since it is not a multiple of its size.

@@ -21,12 +21,14 @@ pub(crate) struct Telling {
 }
 
 const TRAPS: &[Class] = &[Class::Breakpoint, Class::BadInstruction, Class::Abort];
-/// The same, and reporters that do not tell what was raised.
+/// The same, and reporters that do not tell what was raised: the functions do nothing but end the process.
+const ENDS: &[Class] = &[Class::Breakpoint, Class::BadInstruction, Class::Abort, Class::Unknown];
+/// Traps, and reporters that do not tell what was raised.
 const TRAPS_OR_UNTOLD: &[Class] = &[Class::Breakpoint, Class::BadInstruction, Class::Unknown];
 const SANITIZER: &str = "Run with Address Sanitizer: it stops where the memory is damaged, not later.";
 
 /// The table; the first that fits counts.
-pub(crate) static TELLING: [Telling; 30] = [
+pub(crate) static TELLING: [Telling; 34] = [
     // Core Foundation's own breakpoint behind the line `*** -[X y]: message sent to deallocated instance`.
     Telling {
         functions: &["___forwarding___"],
@@ -40,7 +42,12 @@ pub(crate) static TELLING: [Telling; 30] = [
         next: &["Read the log: `message sent to deallocated instance` names the class and the message."],
     },
     Telling {
-        functions: &["gpus_ReturnNotPermittedKillClient", "gpus_ReturnNotPermittedKillClient.cold.1"],
+        functions: &[
+            "gpus_ReturnNotPermittedKillClient",
+            "gpus_ReturnNotPermittedKillClient.cold.1",
+            // With the underscore that symbol tables have, as some reporters print it.
+            "_gpus_ReturnNotPermittedKillClient",
+        ],
         classes: &[],
         depth: 3,
         title: "Graphics work in the background",
@@ -76,7 +83,7 @@ pub(crate) static TELLING: [Telling; 30] = [
     },
     Telling {
         functions: &["MTLReportFailure", "MTLReportFailure.cold.1", "MTLReportFailure.cold.2"],
-        classes: TRAPS,
+        classes: ENDS,
         depth: 8,
         title: "Metal's validation stopped the process",
         meaning: "A call of Metal has arguments or a state that the API does not allow.",
@@ -161,7 +168,7 @@ pub(crate) static TELLING: [Telling; 30] = [
     },
     Telling {
         functions: &["_dispatch_assert_queue_fail", "dispatch_assert_queue", "dispatch_assert_queue$V2"],
-        classes: TRAPS,
+        classes: ENDS,
         depth: 3,
         title: "Code ran on the wrong queue",
         meaning: "Code that requires a certain dispatch queue ran on another one.",
@@ -180,7 +187,7 @@ pub(crate) static TELLING: [Telling; 30] = [
             "swift_task_reportUnexpectedExecutor",
             "_checkExpectedExecutor",
         ],
-        classes: TRAPS,
+        classes: ENDS,
         depth: 6,
         title: "Code of an actor ran off its executor",
         meaning: "Code that belongs to an actor (often the main actor) ran on another thread.",
@@ -189,7 +196,7 @@ pub(crate) static TELLING: [Telling; 30] = [
     },
     Telling {
         functions: &["_os_unfair_lock_recursive_abort"],
-        classes: TRAPS,
+        classes: ENDS,
         depth: 3,
         title: "Deadlock: a lock taken twice by one thread",
         meaning: "A thread took an os_unfair_lock (or a lock made of one) that it already holds.",
@@ -198,7 +205,7 @@ pub(crate) static TELLING: [Telling; 30] = [
     },
     Telling {
         functions: &["_os_unfair_lock_unowned_abort"],
-        classes: TRAPS,
+        classes: ENDS,
         depth: 3,
         title: "A lock released by a thread that does not hold it",
         meaning: "An os_unfair_lock was unlocked by a thread that does not hold it.",
@@ -207,7 +214,7 @@ pub(crate) static TELLING: [Telling; 30] = [
     },
     Telling {
         functions: &["_os_unfair_lock_corruption_abort"],
-        classes: TRAPS,
+        classes: ENDS,
         depth: 3,
         title: "The memory of a lock is damaged",
         meaning: "An os_unfair_lock holds a value that no lock can have.",
@@ -219,7 +226,7 @@ pub(crate) static TELLING: [Telling; 30] = [
     },
     Telling {
         functions: &["_os_once_gate_recursive_abort", "_dispatch_once_wait.cold.1"],
-        classes: TRAPS,
+        classes: ENDS,
         depth: 3,
         title: "Deadlock: one-time initialisation reached itself again",
         meaning: "The code that sets up something once needed the same thing while setting it up.",
@@ -264,7 +271,7 @@ pub(crate) static TELLING: [Telling; 30] = [
     },
     Telling {
         functions: &["swift_unexpectedError"],
-        classes: TRAPS,
+        classes: ENDS,
         depth: 5,
         title: "Swift: `try!` met an error",
         meaning: "An error was thrown where `try!` says that none can be.",
@@ -278,7 +285,7 @@ pub(crate) static TELLING: [Telling; 30] = [
             "swift_dynamicCastUnknownClassUnconditional",
             "swift::swift_dynamicCastFailure",
         ],
-        classes: TRAPS,
+        classes: ENDS,
         depth: 5,
         title: "Swift: a forced cast (`as!`) failed",
         meaning: "A value is of another type than `as!` says.",
@@ -287,7 +294,7 @@ pub(crate) static TELLING: [Telling; 30] = [
     },
     Telling {
         functions: &["swift_abortRetainUnowned", "swift::swift_abortRetainUnowned"],
-        classes: TRAPS,
+        classes: ENDS,
         depth: 5,
         title: "Swift: an unowned reference to an object that is gone",
         meaning: "An `unowned` reference was used after its object had gone.",
@@ -305,7 +312,7 @@ pub(crate) static TELLING: [Telling; 30] = [
     },
     Telling {
         functions: &["swift_deletedMethodError"],
-        classes: TRAPS,
+        classes: ENDS,
         depth: 5,
         title: "Swift: a method that was compiled away",
         meaning: "A method was called that was removed from the library or never meant to be called.",
@@ -411,12 +418,71 @@ pub(crate) static TELLING: [Telling; 30] = [
         ],
     },
     Telling {
-        functions: &["__TCC_CRASHING_DUE_TO_PRIVACY_VIOLATION__"],
+        functions: &["__TCC_CRASHING_DUE_TO_PRIVACY_VIOLATION__", "__CRASHING_DUE_TO_PRIVACY_VIOLATION__"],
         classes: &[],
         depth: 6,
         title: "Private data accessed without a usage description",
         meaning: "The app asked for private data without saying in its Info.plist what for, so the system ended it.",
         causes: &["The usage description key for that kind of data is missing from the Info.plist."],
         next: &["Add the key; the termination reason names it."],
+    },
+    // Kotlin/Native's `runtime/src/main/cpp/Exceptions.cpp`, and before Kotlin 1.4 `KonanTerminateHandler`.
+    Telling {
+        functions: &["kfun:kotlinx.coroutines#handleCoroutineException"],
+        classes: &[Class::Abort, Class::Unknown],
+        depth: 16,
+        title: "Uncaught Kotlin exception in a coroutine",
+        meaning: "A coroutine ended with an exception that nobody handles; kotlinx.coroutines gave it to Kotlin/Native, which ended the process.",
+        causes: &[
+            "An exception in a coroutine started by launch (or in its scope) without a try or a CoroutineExceptionHandler.",
+        ],
+        next: &[
+            "Look in the app's log for `Uncaught Kotlin exception`, which has the exception and its own stack.",
+            "Install a CoroutineExceptionHandler in the scope, or catch the exception inside of the coroutine.",
+        ],
+    },
+    Telling {
+        functions: &[
+            "KonanTerminateHandler",
+            "(anonymous namespace)::terminateWithUnhandledException",
+            "(anonymous namespace)::processUnhandledException",
+            "terminateWithUnhandledException",
+            "ReportBacktraceToIosCrashLog",
+            "Kotlin_ObjCExport_trapOnUndeclaredException",
+        ],
+        classes: &[Class::Abort, Class::Unknown],
+        depth: 12,
+        title: "Uncaught Kotlin exception",
+        meaning: "Kotlin/Native ended the process since nobody caught an exception; the stack here is that of its handler, not of the throw.",
+        causes: &[
+            "An exception that leaves Kotlin code for Swift or Objective-C by a function without @Throws.",
+            "An exception that nobody catches in a coroutine or in a worker.",
+        ],
+        next: &[
+            "Look in the app's log for `Uncaught Kotlin exception`, which has the exception and its own stack.",
+            "Set setUnhandledExceptionHook, so that the reporter gets the exception.",
+        ],
+    },
+    // `mono/metadata/exception.c`, and `FailFast` of `mono/metadata/icall.c`.
+    Telling {
+        functions: &["ves_icall_System_Environment_FailFast", "ves_icall_System_Environment_FailFast_raw"],
+        classes: &[Class::Abort, Class::Unknown],
+        depth: 12,
+        title: ".NET code ended the process: Environment.FailFast",
+        meaning: "Managed code called Environment.FailFast, which the runtime itself does where an exception was not caught.",
+        causes: &["A managed exception that nobody caught, or a library that gives up."],
+        next: &["Look in the device's log for the message of FailFast and the managed stack behind it."],
+    },
+    Telling {
+        functions: &["mono_invoke_unhandled_exception_hook", "xamarin_unhandled_exception_handler"],
+        classes: &[Class::Abort, Class::Unknown],
+        depth: 12,
+        title: "Uncaught .NET exception",
+        meaning: "A managed exception was thrown and nobody caught it; the runtime ended the process.",
+        causes: &["An exception in managed code that nobody catches; in an `async void` method nobody can."],
+        next: &[
+            "Look in the device's log for `Unhandled managed exception`, which has the exception's type, message and stack.",
+            "Subscribe to AppDomain.UnhandledException, so that the reporter gets the exception.",
+        ],
     },
 ];

@@ -27,7 +27,7 @@ const MAIN_CHECKER: &str = "Run with the Main Thread Checker on; it stops at the
 
 /// The table; the first that fits counts, so the more telling ones stand first. Source: the classes' documentation,
 /// which names the exceptions; the stacks of `CrashProbe`'s and others' reports for how they look.
-pub(crate) static THROWERS: [Thrower; 20] = [
+pub(crate) static THROWERS: [Thrower; 21] = [
     Thrower {
         selectors: &["doesNotRecognizeSelector:"],
         class: "",
@@ -319,15 +319,34 @@ pub(crate) static THROWERS: [Thrower; 20] = [
         next: &["Run with -com.apple.CoreData.ConcurrencyDebug 1."],
     },
     Thrower {
-        selectors: &[],
-        class: "",
+        // RCTFatal's last call does not return, so that its frame may bear the next function's name.
+        selectors: &[
+            "reportFatalException:stack:exceptionId:",
+            "reportFatal:stack:exceptionId:extraDataAsJSON:",
+            "handleError:",
+        ],
+        class: "RCT",
         functions: &["RCTFatal"],
         exception: "RCTFatalException",
-        title: "a JavaScript error that nobody caught (React Native)",
-        meaning: "A JavaScript error reached React Native's bridge, which ends the app of a release build.",
+        title: "an error that React Native was told of, mostly one of JavaScript that nobody caught",
+        meaning: "A fatal error reached React Native's bridge, which ends the app of a release build; RCTFatal only passes it on.",
         causes: &["An exception in the app's JavaScript, or in a native module that reports one."],
         next: &[
             "The JavaScript stack is not in this report: see the log, or what the JavaScript error handler recorded, and its source map.",
+        ],
+    },
+    Thrower {
+        selectors: &[],
+        class: "",
+        functions: &["xamarin_process_managed_exception", "xamarin_process_managed_exception_gchandle"],
+        exception: "",
+        title: "a .NET exception that managed code did not catch",
+        meaning: "A managed exception reached the border to Objective-C, where .NET's runtime raised it as an Objective-C one.",
+        causes: &[
+            "An exception in a managed method that the system calls (an event handler, a delegate, startup code).",
+        ],
+        next: &[
+            "Look in the device's log for the managed exception's type, message and stack: the exception's reason has them.",
         ],
     },
     Thrower {
@@ -353,6 +372,16 @@ pub(crate) fn method(name: &str) -> Option<(&str, &str)> {
 }
 
 impl Thrower {
+    /// Whether it raises what another language's runtime told it of.
+    pub(crate) fn is_bridge(&self) -> bool {
+        self.functions.iter().any(|name| matches!(*name, "RCTFatal" | "xamarin_process_managed_exception"))
+    }
+
+    /// Whether it throws for a message that its receiver does not know.
+    pub(crate) fn is_unknown_message(&self) -> bool {
+        self.selectors.contains(&"doesNotRecognizeSelector:")
+    }
+
     /// Whether the function of that name is one of these.
     pub(crate) fn is(&self, name: &str) -> bool {
         let is_method = |(class, selector): (&str, &str)| {

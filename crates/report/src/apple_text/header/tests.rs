@@ -35,6 +35,12 @@ fn exception_types() {
         ("SIGABRT", None, Some("SIGABRT"), 0),
         ("00000020", Some("00000020"), None, 0),
         ("EXC_BAD_ACCESS (Code Signature Invalid)", Some("EXC_BAD_ACCESS"), None, 1),
+        (
+            "EXC_CRASH (SIGKILL (Code Signature Invalid))",
+            Some("EXC_CRASH"),
+            Some("SIGKILL (Code Signature Invalid)"),
+            0,
+        ),
     ];
     for (value, kind, signal, left) in cases {
         let (report, _) = read(&[&format!("Exception Type: {value}")]);

@@ -79,7 +79,12 @@ fn numbered(text: &str) -> Option<(&str, Option<&str>)> {
 
 /// Whether a line tells that the text is of this kind.
 pub(super) fn is_sure(line: &str) -> bool {
-    line == "Stacktrace:" || line.starts_with("signal ") && stopped(line).is_some()
+    line.starts_with("signal ") && stopped(line).is_some()
+}
+
+/// Whether a line heads a stack, as people head those of other kinds, too.
+pub(super) fn is_head(line: &str) -> bool {
+    line == "Stacktrace:"
 }
 
 /// Reads such a text.

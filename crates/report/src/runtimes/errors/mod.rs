@@ -35,11 +35,17 @@ pub(super) fn is_sure(line: &str) -> bool {
     language_of(line).is_some()
 }
 
+/// Whether a line tells it where nothing else tells another kind.
+pub(super) fn is_likely(line: &str) -> bool {
+    julia::is_head(line)
+}
+
 /// Reads such a text; `None` where it is none.
 pub(super) fn read(input: &[u8], start: usize, limits: &Limits) -> Option<Report> {
     let mut lines =
         Lines::new(input, start..input.len(), 1).filter(|line| line.bytes.len() <= limits.max_line);
-    let language = lines.find_map(|line| language_of(plain(&line.text()).trim()))?;
+    let language = |line: &str| language_of(line).or_else(|| is_likely(line).then_some(Language::Julia));
+    let language = lines.find_map(|line| language(plain(&line.text()).trim()))?;
     match language {
         Language::Php => php::read(input, start, limits),
         Language::Ruby => ruby::read(input, start, limits),

@@ -5,7 +5,16 @@ use super::{Hint, hint};
 const MAIN_CHECKER: &str = "Run with the Main Thread Checker on; it stops at the first such call.";
 
 /// Reasons of Objective-C exceptions.
-pub(crate) static REASONS: [Hint; 31] = [
+pub(crate) static REASONS: [Hint; 33] = [
+    // Metal's words for a command buffer of an app in the background.
+    hint(
+        "to submit GPU work from background",
+        "Work was given to the GPU while the app was in the background, which iOS does not permit; the library threw for it.",
+        &["A computation or a render loop on the GPU that runs on after the app left the foreground."],
+        &[
+            "Stop work on the GPU before the app goes to the background, or ask for it by a background task that may use the GPU (iOS 26).",
+        ],
+    ),
     hint(
         "Unhandled JS Exception",
         "A JavaScript error reached React Native's bridge, which ends the app of a release build.",
@@ -73,6 +82,12 @@ pub(crate) static REASONS: [Hint; 31] = [
         "A collection was changed while a loop ran over it.",
         &["The loop's body changes the collection.", "Another thread changes it."],
         &["Loop over a copy; keep one queue for all changes."],
+    ),
+    hint(
+        "Invalid batch updates",
+        "A table or collection view was told of changes that do not fit its data.",
+        &["The data source changed in between, or the inserts and deletes were counted wrong."],
+        &["Compare the counts in the reason; use a diffable data source, or reload."],
     ),
     hint(
         "Invalid update",

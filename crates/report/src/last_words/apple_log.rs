@@ -1,0 +1,155 @@
+//! What Apple's kernel and services log of a process that went over a limit or may not do what it did.
+//!
+//! Sources: xnu's `osfmk/kern/task.c` and `bsd/kern/kern_memorystatus.c`, which have the kernel's words; TCC's own sentence,
+//! which is also the termination reason of reports.
+
+use super::logged::Logged;
+
+/// What a line tells.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Told<'t> {
+    /// A limit that was exceeded: which, in the kernel's words, and by whom.
+    Limit { resource: &'static str, words: &'t str, program: Option<&'t str>, pid: Option<u64> },
+    /// The system ended it for want of memory, with this code of the namespace JETSAM.
+    Jetsam { code: u64, words: &'t str, program: Option<&'t str>, pid: Option<u64> },
+    /// It asked for private data.
+    Privacy { words: &'t str },
+    /// The rest of that sentence, where it was broken.
+    Key { words: &'t str },
+}
+
+const PRIVACY: &str = "attempted to access privacy-sensitive data without a usage description";
+const PRIVACY_BROKEN: &str = "This app has crashed because it attempted to access";
+const KEY: &str = "UsageDescription key with a string value";
+
+/// Reasons of kills for want of memory, with their codes (`bsd/sys/kern_memorystatus.h`).
+const REASONS: [(&str, u64); 8] = [
+    ("highwater", 2),
+    ("vnode-limit", 3),
+    ("vm-pageshortage", 4),
+    ("per-process-limit", 7),
+    ("idle-exit", 9),
+    ("zone-map-exhaustion", 10),
+    ("vm-compressor-thrashing", 11),
+    ("vm-compressor-space-shortage", 12),
+];
+
+/// What the line tells, if it is one of these.
+pub(super) fn read<'t>(line: &Logged<'t>) -> Option<Told<'t>> {
+    // A log's `process app[12]` is a part of the message.
+    let text = line.whole;
+    // A few searches dismiss nearly all lines.
+    if text.contains(" caught ") {
+        return over_limit(text);
+    }
+    if text.contains(" exceeded mem limit: ") {
+        return memory(text);
+    }
+    if let Some((_, reason)) = text.split_once(" killed by jetsam reason ") {
+        let reason = reason.split([' ', ',']).next().unwrap_or_default();
+        let (_, code) = REASONS.iter().find(|(name, _)| *name == reason)?;
+        let (program, pid) = text.split_once("rocess ").map_or((None, None), |(_, rest)| named(rest));
+        return Some(Told::Jetsam { code: *code, words: text, program, pid });
+    }
+    if text.contains("UsageDescription") && text.contains(KEY) && !text.contains(PRIVACY) {
+        return text.split_whitespace().any(is_key).then_some(Told::Key { words: text });
+    }
+    let words = text.find(PRIVACY_BROKEN).and_then(|at| text.get(at..))?;
+    Some(Told::Privacy { words })
+}
+
+fn is_key(word: &str) -> bool {
+    word.starts_with("NS") && word.ends_with("UsageDescription")
+}
+
+/// `process smc[65819] caught causing excessive wakeups. …`, `process App[9] thread 12 caught burning CPU! It used more than 50%
+/// CPU over 180 seconds`, `process App[9] caught waking the CPU 45005 times over ~3 seconds, …`.
+fn over_limit(text: &str) -> Option<Told<'_>> {
+    let at = text.find("process ")?;
+    let words = text.get(at..)?;
+    let (before, what) = words.split_once(" caught ")?;
+    let resource = match what {
+        what if what.starts_with("causing excessive wakeups") || what.starts_with("waking the CPU ") => {
+            "WAKEUPS"
+        }
+        what if what.starts_with("burning CPU") => "CPU",
+        _ => return None,
+    };
+    let (program, pid) = named(before.strip_prefix("process ")?);
+    pid.map(|pid| Told::Limit { resource, words, program, pid: Some(pid) })
+}
+
+/// `memorystatus: Tunnel [1509] exceeded mem limit: ActiveHard 50 MB (fatal)`.
+fn memory(text: &str) -> Option<Told<'_>> {
+    let (_, words) = text.split_once("memorystatus: ")?;
+    let (program, pid) = named(words);
+    pid.map(|pid| Told::Limit { resource: "MEMORY", words, program, pid: Some(pid) })
+}
+
+/// The program and its id at the beginning of `App[9] …` or `App [9] …`.
+fn named(text: &str) -> (Option<&str>, Option<u64>) {
+    let Some((name, rest)) = text.split_once('[') else { return (None, None) };
+    let pid = rest.split_once(']').and_then(|(digits, _)| digits.parse().ok());
+    let name = Some(name.trim()).filter(|name| !name.is_empty() && name.len() <= 64);
+    (name.filter(|_| pid.is_some()), pid)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(line: &str) -> Option<Told<'_>> {
+        read(&Logged::read(line))
+    }
+
+    #[test]
+    fn limits_and_kills() {
+        let limit = |line| match told(line) {
+            Some(Told::Limit { resource, program, pid, .. }) => Some((resource, program, pid)),
+            _ => None,
+        };
+        for (line, expected) in [
+            (
+                "process shop[12] caught causing excessive wakeups. Observed wakeups rate (per sec): 4934; Maximum permitted wakeups rate (per sec): 150",
+                ("WAKEUPS", Some("shop"), Some(12)),
+            ),
+            (
+                "default\t12:26:38.075690 -0700\tkernel\tprocess my shop[12] caught waking the CPU 45005 times over ~3 seconds, averaging 14497 wakes / second and violating a limit of 45000 wakes over 300 seconds.",
+                ("WAKEUPS", Some("my shop"), Some(12)),
+            ),
+            (
+                "process shop[12] thread 77 caught burning CPU! It used more than 50% CPU (Actual recent usage: 86%) over 180 seconds.",
+                ("CPU", Some("shop"), Some(12)),
+            ),
+            (
+                "08:52:24.043  kernel         memorystatus: Shop [12] exceeded mem limit: ActiveHard 50 MB (fatal)",
+                ("MEMORY", Some("Shop"), Some(12)),
+            ),
+        ] {
+            assert_eq!(limit(line), Some(expected), "{line}");
+        }
+        let line = "ReportSystemMemory: Process Shop [12] killed by jetsam reason per-process-limit";
+        assert!(matches!(
+            told(line),
+            Some(Told::Jetsam { code: 7, program: Some("Shop"), pid: Some(12), .. })
+        ));
+        let line = "Shop[1:2] [access] This app has crashed because it attempted to access privacy-sensitive data without a usage description.";
+        assert!(matches!(told(line), Some(Told::Privacy { .. })));
+        let line =
+            "NSCameraUsageDescription key with a string value explaining to the user how the app uses this";
+        assert!(matches!(told(line), Some(Told::Key { .. })));
+    }
+
+    #[test]
+    fn sentences_about_them_are_none() {
+        for line in [
+            "The process was caught burning CPU",
+            "process shop[12] caught an exception",
+            "it exceeded mem limit: what now",
+            "killed by jetsam reason unknown-to-us",
+            "Each key that ends so is a UsageDescription key with a string value",
+        ] {
+            assert_eq!(told(line), None, "{line}");
+        }
+    }
+}
