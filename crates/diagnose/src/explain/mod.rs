@@ -46,6 +46,7 @@ mod signals;
 pub(crate) mod stack;
 mod swift;
 mod tables;
+mod throw_stack;
 pub(crate) mod thrown;
 mod trap;
 mod user_fault;
