@@ -11,6 +11,7 @@
 
 #[cfg(target_os = "linux")]
 pub mod linux;
+pub mod mach_exception;
 pub mod mach_state;
 #[cfg(any(target_os = "macos", target_os = "ios"))]
 pub mod macos;
