@@ -347,6 +347,10 @@ fn messages(prepared: &mut Prepared, crashed: &Crashed<'_>) {
         let section = prepared.section.begin().u16(u16::try_from(name.len()).unwrap_or(0));
         section.put(name).put(what).write(Kind::Exception, &FILE);
     }
+    #[cfg(not(target_os = "linux"))]
+    if crate::ns_exception::put(crashed.thread(), &mut prepared.section) {
+        prepared.section.write(Kind::NsException, &FILE);
+    }
     #[cfg(target_os = "linux")]
     said_by_libc(prepared, &mut room);
 }

@@ -27,3 +27,23 @@ fn encode<'s>(image: &LoadedImage, section: &'s mut Section) -> &'s [u8] {
     section.u8(program | uuid);
     section.short(id).put(image.path.as_os_str().as_bytes()).finish(Kind::Image)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use backtrail_capture::Limits;
+    use backtrail_capture::crash_file::read;
+
+    #[test]
+    fn a_uuid_is_told_from_a_build_id() {
+        let (mut all, _) = images();
+        for id in [ImageId::Uuid([7; 16]), ImageId::from_build_id(&[7; 16]).unwrap()] {
+            all[0].id = Some(id);
+            let mut file = crate::sections::header().to_vec();
+            file.extend(encode(&all[0], &mut Section::new()));
+            let file = read(&file, &Limits::default()).unwrap();
+            let read = &file.snapshot.images[0];
+            assert_eq!((read.id, read.bias), (Some(id), Some(all[0].bias)));
+        }
+    }
+}

@@ -131,6 +131,8 @@ fn catch_signals(signals: &[i32]) -> Result<(), OsError> {
 
 #[cfg(not(target_os = "linux"))]
 fn catch_signals(signals: &[i32]) -> Result<(), OsError> {
+    // Of a program without Foundation there are none.
+    let _ = backtrail_sys::macos::objc::tell_uncaught(crate::ns_exception::keep);
     catch(signals)
 }
 

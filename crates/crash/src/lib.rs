@@ -41,6 +41,8 @@ mod fixed_text;
 mod images;
 mod install;
 mod line;
+#[cfg(any(test, not(target_os = "linux")))]
+mod ns_exception;
 mod number;
 mod options;
 mod panic_hook;

@@ -15,7 +15,7 @@ pub struct Seen<'a> {
 }
 
 impl Seen<'_> {
-    /// The signal's number.
+    /// The signal's number, by Linux's count.
     pub fn signal(&self) -> i32 {
         self.crashed.signal()
     }

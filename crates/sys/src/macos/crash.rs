@@ -9,7 +9,7 @@
 //! What comes after: the ports from before are set again, and the thread goes on, into the same fault. So whoever was there before is told
 //! by the kernel itself; where nobody was, the kernel makes its signal of the exception, and the system's reporter sees it.
 
-use super::ffi::Port;
+use super::ffi::{self, Port};
 use super::ports::{Message, answer, make, receive, tell};
 use super::slots::syndrome;
 use super::{OsError, Stopped, ThreadId, block_signals, exception_ports, is_traced};
@@ -20,7 +20,7 @@ use crate::mach_message::{self, GOES_ON, NOT_MINE, Request};
 use std::cell::UnsafeCell;
 use std::ffi::{c_int, c_void};
 use std::marker::PhantomData;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
 /// Signals are numbered from 1 to 31.
@@ -34,6 +34,8 @@ const SIGNAL: i32 = -1;
 const BEGUN: i32 = -2;
 const DONE: i32 = -3;
 
+/// The process that listens.
+static PROCESS: AtomicI32 = AtomicI32::new(0);
 static LISTENER: AtomicU32 = AtomicU32::new(0);
 static LISTENERS_PORT: AtomicU32 = AtomicU32::new(0);
 static GUARDS_PORT: AtomicU32 = AtomicU32::new(0);
@@ -75,7 +77,10 @@ unsafe impl Sync for Waiting {}
 
 impl Waiting {
     fn put(&self, request: Option<Request>) {
-        self.state.store(WRITTEN, SeqCst);
+        // The guard may be about to let go the one before, which takes some system calls.
+        while self.state.compare_exchange(NOBODY, WRITTEN, SeqCst, SeqCst).is_err() {
+            sleep(Duration::from_millis(1));
+        }
         // SAFETY: see above.
         unsafe { *self.request.get() = request };
         self.state.store(WAITS, SeqCst);
@@ -230,6 +235,8 @@ pub fn listen(patience: Duration, in_need: fn(i32), act: fn(&Crashed<'_>) -> boo
     PATIENCE.store(u64::try_from(patience.as_millis()).unwrap_or(u64::MAX), SeqCst);
     IN_NEED.store(in_need as *mut c_void, SeqCst);
     ACT.store(act as *mut c_void, SeqCst);
+    // SAFETY: takes nothing.
+    PROCESS.store(unsafe { libc::getpid() }, SeqCst);
     let (port, guards) = (make()?, make()?);
     LISTENERS_PORT.store(port, SeqCst);
     GUARDS_PORT.store(guards, SeqCst);
@@ -267,6 +274,11 @@ pub fn take_no_signals() {
 /// A message to the listener.
 fn heed(message: &Message) {
     if let Some(request) = Request::parse(message.bytes()) {
+        if request.task != ffi::task() {
+            // A child by `fork` has this process's ports.
+            answer(&request, NOT_MINE);
+            return;
+        }
         if IS_KEPT.load(SeqCst) {
             // Another thread, while the process is about to end.
             let_go(&request);
@@ -277,6 +289,10 @@ fn heed(message: &Message) {
         WAITING.put(Some(request));
         work(&Crashed { how: How::Exception(exception), thread, _stands_still: PhantomData });
     } else if mach_message::id(message.bytes()) == Some(SIGNAL) {
+        if IS_KEPT.load(SeqCst) {
+            WAITING.signalled.store(0, SeqCst);
+            return;
+        }
         let thread = WAITING.signalled.load(SeqCst);
         // SAFETY: the handler that told it waits with both in its frame.
         let info = unsafe { WAITING.info.load(SeqCst).as_ref() };
@@ -352,10 +368,19 @@ extern "C" fn handle(number: c_int, info: *mut libc::siginfo_t, context: *mut c_
     // SAFETY: errno is this thread's own.
     let saved = unsafe { *location() };
     let own = ThreadId::current().get();
+    if previous(number).is_some_and(|previous| previous.sa_sigaction == libc::SIG_IGN) {
+        return;
+    }
     if own == LISTENER.load(SeqCst) {
         // It has no more to say: another thread does that, and the process ends.
         help(number);
         sleep_for_ever();
+    }
+    // SAFETY: takes nothing.
+    if unsafe { libc::getpid() } != PROCESS.load(SeqCst) {
+        // A child by `fork`, in which nobody listens.
+        hand_on(number);
+        return;
     }
     let is_first = !IS_KEPT.load(SeqCst)
         && is_listening()
@@ -371,20 +396,25 @@ extern "C" fn handle(number: c_int, info: *mut libc::siginfo_t, context: *mut c_
     unsafe { *location() = saved };
 }
 
+fn previous(number: c_int) -> Option<&'static libc::sigaction> {
+    let place = usize::try_from(number).ok().and_then(|number| PREVIOUS.get(number))?;
+    // SAFETY: never freed.
+    unsafe { place.load(SeqCst).as_ref() }
+}
+
 /// Waits until nobody waits for the listener any more: for twice its patience at most, since another thread's crash may come first.
 fn wait() {
     let patience = Duration::from_millis(PATIENCE.load(SeqCst).saturating_mul(2));
     let Some(deadline) = Instant::now().checked_add(patience) else { return };
-    while WAITING.signalled.load(SeqCst) != 0 && Instant::now() < deadline {
+    let is_at_work = || WAITING.signalled.load(SeqCst) != 0 || WAITING.state.load(SeqCst) != NOBODY;
+    while is_at_work() && Instant::now() < deadline {
         sleep(Duration::from_millis(1));
     }
 }
 
 /// Has the same signal come once more as soon as the handler returns, to whoever handled it before.
 fn hand_on(number: c_int) {
-    let place = usize::try_from(number).ok().and_then(|number| PREVIOUS.get(number));
-    // SAFETY: never freed.
-    let Some(previous) = place.and_then(|place| unsafe { place.load(SeqCst).as_ref() }) else { return };
+    let Some(previous) = previous(number) else { return };
     // SAFETY: the pointers are valid or null; the calling thread's own.
     unsafe {
         libc::sigaction(number, previous, std::ptr::null_mut());

@@ -9,6 +9,7 @@ mod error;
 mod exception_ports;
 mod ffi;
 mod images;
+pub mod objc;
 mod own_memory;
 mod ports;
 mod process;
