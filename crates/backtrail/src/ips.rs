@@ -26,6 +26,8 @@ pub(crate) fn ips(report: &Report) -> String {
         .push(json!({ "size": 0, "source": "A", "base": 0, "uuid": "00000000-0000-0000-0000-000000000000" }));
     let threads: Vec<_> =
         process.threads.iter().map(|thread| thread_value(thread, process, nowhere)).collect();
+    let thrown = process.backtraces.iter().find(|backtrace| backtrace.is_exception);
+    let thrown = thrown.map(|thrown| frames_value(&thrown.frames, process, nowhere));
     let faulting = process.threads.iter().position(|thread| thread.crashed);
     let said = report
         .app_info
@@ -44,6 +46,7 @@ pub(crate) fn ips(report: &Report) -> String {
         "exception": exception(report),
         "faultingThread": faulting,
         "asi": (!said.is_empty()).then_some(said),
+        "lastExceptionBacktrace": thrown,
         "threads": threads,
         "usedImages": images,
     }));
@@ -125,11 +128,16 @@ fn uuid(id: &ImageId) -> String {
     parts.map(Option::unwrap_or_default).join("-")
 }
 
-fn thread_value(thread: &Thread, process: &backtrail_model::Process, nowhere: usize) -> Value {
-    let mut frames = Vec::new();
-    for frame in &thread.frames {
-        put_frame(frame, process, nowhere, &mut frames);
+fn frames_value(frames: &[Frame], process: &backtrail_model::Process, nowhere: usize) -> Vec<Value> {
+    let mut values = Vec::new();
+    for frame in frames {
+        put_frame(frame, process, nowhere, &mut values);
     }
+    values
+}
+
+fn thread_value(thread: &Thread, process: &backtrail_model::Process, nowhere: usize) -> Value {
+    let frames = frames_value(&thread.frames, process, nowhere);
     let registers: Map<_, _> = thread
         .registers
         .iter()

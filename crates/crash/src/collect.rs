@@ -4,18 +4,21 @@
 
 use crate::extra::{Extra, FILE};
 use crate::line::Line;
+use crate::number::number;
 use crate::prepared::{Directory, Prepared};
 use crate::sections::{Section, header, write_small};
-use crate::{exception, panic_hook, program, seen, watcher};
+#[cfg(target_os = "linux")]
+use crate::watcher;
+use crate::{exception, panic_hook, program, seen};
 use backtrail_capture::crash_file::format::{FRAME_RETURNS, Kind, MessageKind, THREAD_CRASHED};
 use backtrail_capture::local::{Status, threads};
 use backtrail_core::{Avma, FrameAddress, ReadMemory as _, Registers, Trust};
 use backtrail_stacks::own::{Capturer, OwnMemory, RawStack, Stopped, ThreadId};
-use backtrail_sys::linux::crash::Crashed;
-use backtrail_sys::linux::raw_file;
+use backtrail_sys::os::crash::Crashed;
+use backtrail_sys::os::raw_file;
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Instant, SystemTime};
 
 /// Whether the program's own function runs.
 static IN_PROGRAM: AtomicBool = AtomicBool::new(false);
@@ -31,25 +34,19 @@ const NEAR: u64 = 256;
 pub(crate) fn report(prepared: &mut Prepared, directory: &Directory, crashed: &Crashed<'_>) -> bool {
     let begun = Instant::now();
     let patience = prepared.options.patience;
-    let mut half = begun.checked_add(patience / 2).unwrap_or(begun);
+    let half = begun.checked_add(patience / 2).unwrap_or(begun);
     let stopped = crashed.stopped();
-    heed_filters(crashed);
-    let mut asks = !prepared.options.own_code.is_empty() || prepared.options.filter.is_some();
-    if watcher::socket().is_some() {
-        // Should the program's filter crash, the file that is begun for it is all that there will be.
-        if asks {
-            let is_wanted = begin(prepared, directory, crashed, &stopped, asks) != Begun::Unwanted;
-            directory.remove();
-            if !is_wanted {
-                return false;
-            }
-            asks = false;
+    let asks = !prepared.options.own_code.is_empty() || prepared.options.filter.is_some();
+    #[cfg(target_os = "linux")]
+    let (asks, half) = {
+        heed_filters(crashed);
+        match watched(prepared, directory, crashed, &stopped, asks, half) {
+            Watched::No => (asks, half),
+            Watched::Unwanted => return false,
+            Watched::Kept => return true,
+            Watched::Unanswered => (false, Instant::now().checked_add(patience / 4).unwrap_or(begun)),
         }
-        if ask_watcher(prepared, crashed, half) {
-            return true;
-        }
-        half = Instant::now().checked_add(patience / 4).unwrap_or(begun);
-    }
+    };
     match begin(prepared, directory, crashed, &stopped, asks) {
         Begun::Nowhere => return true,
         Begun::Unwanted => {
@@ -62,7 +59,7 @@ pub(crate) fn report(prepared: &mut Prepared, directory: &Directory, crashed: &C
     messages(prepared, crashed);
     of_program(prepared);
     if !asks {
-        frames(prepared, crashed.thread(), &stopped);
+        frames(prepared, crashed, &stopped);
     }
     near_registers(&mut prepared.section, stopped.registers());
     of_process(prepared, directory);
@@ -72,7 +69,42 @@ pub(crate) fn report(prepared: &mut Prepared, directory: &Directory, crashed: &C
     true
 }
 
+/// What became of a report that a watcher is to write.
+#[cfg(target_os = "linux")]
+enum Watched {
+    /// There is no watcher.
+    No,
+    Unwanted,
+    Kept,
+    /// It did not say that it has written it. The crash is one that is wanted.
+    Unanswered,
+}
+
+#[cfg(target_os = "linux")]
+fn watched(
+    prepared: &mut Prepared,
+    directory: &Directory,
+    crashed: &Crashed<'_>,
+    stopped: &Stopped,
+    asks: bool,
+    half: Instant,
+) -> Watched {
+    if watcher::socket().is_none() {
+        return Watched::No;
+    }
+    // Should the program's filter crash, the file that is begun for it is all that there will be.
+    if asks {
+        let is_wanted = begin(prepared, directory, crashed, stopped, asks) != Begun::Unwanted;
+        directory.remove();
+        if !is_wanted {
+            return Watched::Unwanted;
+        }
+    }
+    if ask_watcher(prepared, crashed, half) { Watched::Kept } else { Watched::Unanswered }
+}
+
 /// A filter of system calls may have the kernel end who reads memory by its help, which few programs do.
+#[cfg(target_os = "linux")]
 fn heed_filters(crashed: &Crashed<'_>) {
     let is_filtered = |thread| Status::of(thread).is_some_and(|status| status.is_filtered());
     if is_filtered(ThreadId::current()) || is_filtered(crashed.thread()) {
@@ -104,7 +136,7 @@ fn begin(
     prepared.images.read(|images| FILE.write(images)).ok();
     crashed_thread(prepared, crashed, stopped);
     if asks {
-        frames(prepared, crashed.thread(), stopped);
+        frames(prepared, crashed, stopped);
         if !is_wanted(prepared, crashed) {
             return Begun::Unwanted;
         }
@@ -123,11 +155,13 @@ fn added(prepared: &mut Prepared) {
 fn crashed_thread(prepared: &mut Prepared, crashed: &Crashed<'_>, at: &Stopped) {
     let status = Status::of(crashed.thread());
     let name = status.as_ref().map_or("", Status::name);
-    thread(&mut prepared.section, crashed.thread(), name, THREAD_CRASHED, Some(at.registers()), "");
+    let number = number(crashed.thread(), status.as_ref());
+    thread(&mut prepared.section, number, name, THREAD_CRASHED, Some(at.registers()), "");
 }
 
 /// Has the watcher write the file: it gets what only the program knows, and reads the rest itself. Says whether the file is on the
 /// disk.
+#[cfg(target_os = "linux")]
 fn ask_watcher(prepared: &mut Prepared, crashed: &Crashed<'_>, deadline: Instant) -> bool {
     let Some(socket) = watcher::socket() else { return false };
     FILE.borrow(socket);
@@ -143,6 +177,7 @@ fn ask_watcher(prepared: &mut Prepared, crashed: &Crashed<'_>, deadline: Instant
     is_kept
 }
 
+#[cfg(target_os = "linux")]
 fn tell_watcher(deadline: Instant) -> bool {
     write_small(Kind::Own, &ThreadId::current().get().to_le_bytes(), &FILE);
     write_small(Kind::End, b"", &FILE);
@@ -150,7 +185,8 @@ fn tell_watcher(deadline: Instant) -> bool {
 }
 
 /// How long who is in need waits for the watcher.
-const IN_NEED: Duration = Duration::from_secs(1);
+#[cfg(target_os = "linux")]
+const IN_NEED: std::time::Duration = std::time::Duration::from_secs(1);
 
 /// Asks the options about the frames that were found.
 fn is_wanted(prepared: &Prepared, crashed: &Crashed<'_>) -> bool {
@@ -171,6 +207,7 @@ pub(crate) fn in_need(signal: i32, directory: &Directory) {
     let whose = if IN_PROGRAM.load(SeqCst) { "the program's own function" } else { "the crash handler" };
     let mut text = Line::new();
     let _ = write!(text, "{whose} crashed with signal {signal}; what it would have written next is missing");
+    #[cfg(target_os = "linux")]
     if watcher::is_asked() {
         write_small(Kind::Missing, text.bytes(), &FILE);
         if Instant::now().checked_add(IN_NEED).is_some_and(tell_watcher) {
@@ -187,26 +224,32 @@ pub(crate) fn in_need(signal: i32, directory: &Directory) {
 fn what_happened(prepared: &mut Prepared, crashed: &Crashed<'_>) {
     let time = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |time| time.as_secs());
     let section = prepared.section.begin();
-    section.u32(std::process::id()).u32(crashed.thread().get());
+    section.u32(std::process::id());
+    section.u32(number(crashed.thread(), Status::of(crashed.thread()).as_ref()));
     section.u32(crashed.signal().cast_unsigned()).u32(crashed.code().cast_unsigned());
     let address = crashed.address();
     section.u8(u8::from(address.is_some())).u64(address.unwrap_or(0));
     section.u32(crashed.sender().map_or(0, i32::unsigned_abs));
     section.u64(time).u64(program::now().saturating_sub(prepared.begun));
     section.write(Kind::Crash, &FILE);
+    #[cfg(not(target_os = "linux"))]
+    if let Some(exception) = crashed.exception() {
+        let section = prepared.section.begin().u32(exception.kind).u64(exception.code);
+        section.u64(exception.subcode).u64(exception.syndrome).write(Kind::MachException, &FILE);
+    }
     prepared.section.begin().put(&prepared.program).write(Kind::Program, &FILE);
     prepared.section.begin().put(prepared.system.as_bytes()).write(Kind::System, &FILE);
 }
 
 fn thread(
     section: &mut Section,
-    id: ThreadId,
+    number: u32,
     name: &str,
     flags: u8,
     registers: Option<&Registers>,
     why: &str,
 ) {
-    section.begin().u32(id.get()).u8(flags).short(name.as_bytes()).short(why.as_bytes());
+    section.begin().u32(number).u8(flags).short(name.as_bytes()).short(why.as_bytes());
     let count = registers.map_or(0, |registers| registers.iter().count());
     section.u8(u8::try_from(count).unwrap_or(0));
     for (register, value) in registers.into_iter().flat_map(Registers::iter) {
@@ -216,17 +259,18 @@ fn thread(
 }
 
 /// The frames of the thread that crashed.
-fn frames(prepared: &mut Prepared, id: ThreadId, at: &Stopped) {
+fn frames(prepared: &mut Prepared, crashed: &Crashed<'_>, at: &Stopped) {
     prepared.capturer.at(at, 0, &mut prepared.frames);
-    put_frames(&mut prepared.section, id, &prepared.frames);
+    let number = number(crashed.thread(), Status::of(crashed.thread()).as_ref());
+    put_frames(&mut prepared.section, number, &prepared.frames);
 }
 
-fn put_frames(section: &mut Section, id: ThreadId, stack: &RawStack) {
+fn put_frames(section: &mut Section, number: u32, stack: &RawStack) {
     let frames = stack.frames();
     // Behind a guess everything is one. Who reads the file has the stack's bytes and all mappings, and can do better.
     let sure = frames.iter().take(MAX_FRAMES).take_while(|frame| frame.trust != Trust::Scan).count();
     let frames = frames.get(..sure).unwrap_or_default();
-    section.begin().u32(id.get()).u16(u16::try_from(frames.len()).unwrap_or(0));
+    section.begin().u32(number).u16(u16::try_from(frames.len()).unwrap_or(0));
     for frame in frames {
         let flags = if matches!(frame.address, FrameAddress::Return(_)) { FRAME_RETURNS } else { 0 };
         section.u64(frame.address.raw().get()).u8(flags);
@@ -303,12 +347,23 @@ fn messages(prepared: &mut Prepared, crashed: &Crashed<'_>) {
         let section = prepared.section.begin().u16(u16::try_from(name.len()).unwrap_or(0));
         section.put(name).put(what).write(Kind::Exception, &FILE);
     }
+    #[cfg(not(target_os = "linux"))]
+    if crate::ns_exception::put(crashed.thread(), &mut prepared.section) {
+        prepared.section.write(Kind::NsException, &FILE);
+    }
+    #[cfg(target_os = "linux")]
+    said_by_libc(prepared, &mut room);
+}
+
+/// What glibc keeps before it aborts.
+#[cfg(target_os = "linux")]
+fn said_by_libc(prepared: &mut Prepared, room: &mut [u8; 1024]) {
     let memory = OwnMemory::without_stack();
     let pointer = prepared.abort_message.and_then(|at| memory.read_u64(at).ok()).filter(|at| *at != 0);
     // How much was mapped for it stands before the text.
     let Some(start) = pointer.and_then(|at| at.checked_add(4)) else { return };
     let mut size = 0;
-    for byte in &mut room {
+    for byte in &mut *room {
         let at = Avma::new(start.saturating_add(size as u64));
         if memory.read(at, std::slice::from_mut(byte)).is_err() || *byte == 0 {
             break;
@@ -340,15 +395,13 @@ fn of_program(prepared: &mut Prepared) {
 const RESOURCES: [u32; 5] = [3, 4, 6, 7, 9];
 /// Open files that are listed; all are counted.
 const MAX_OPEN_FILES: u32 = 256;
-/// Bytes of a section of mappings.
-const MAPS_PIECE: usize = 32 << 10;
+/// Bytes of a section of mappings or memory.
+const PIECE: usize = 32 << 10;
 
 fn of_process(prepared: &mut Prepared, directory: &Directory) {
-    let Prepared { section, maps, .. } = prepared;
-    let size = raw_file::read_proc(c"/proc/self/maps", maps).unwrap_or(0);
-    for piece in maps.get(..size).unwrap_or_default().chunks(MAPS_PIECE) {
-        section.begin().put(piece).write(Kind::Maps, &FILE);
-    }
+    #[cfg(target_os = "linux")]
+    mappings(prepared);
+    let section = &mut prepared.section;
     for resource in RESOURCES {
         if let Some((soft, hard)) = raw_file::limit(resource) {
             section.begin().u32(resource).u64(soft).u64(hard).write(Kind::Limit, &FILE);
@@ -370,6 +423,15 @@ fn of_process(prepared: &mut Prepared, directory: &Directory) {
     }
 }
 
+#[cfg(target_os = "linux")]
+fn mappings(prepared: &mut Prepared) {
+    let Prepared { section, maps, .. } = prepared;
+    let size = raw_file::read_proc(c"/proc/self/maps", maps).unwrap_or(0);
+    for piece in maps.get(..size).unwrap_or_default().chunks(PIECE) {
+        section.begin().put(piece).write(Kind::Maps, &FILE);
+    }
+}
+
 fn other_threads(prepared: &mut Prepared, crashed: ThreadId, deadline: Instant) {
     let own = ThreadId::current();
     let count = threads(&mut prepared.threads).unwrap_or(0);
@@ -381,12 +443,19 @@ fn other_threads(prepared: &mut Prepared, crashed: ThreadId, deadline: Instant) 
             continue;
         }
         let status = Status::read(listed);
+        #[cfg(target_os = "linux")]
         let id = status.as_ref().and_then(Status::own_id).unwrap_or(listed);
+        #[cfg(not(target_os = "linux"))]
+        let id = listed;
         if id == own || id == crashed {
             continue;
         }
         let name = status.as_ref().map_or("", Status::name);
         // A thread of backtrail's own says nothing.
+        #[cfg(not(target_os = "linux"))]
+        if name == backtrail_sys::macos::crash::GUARD {
+            continue;
+        }
         if name == Capturer::REFRESHER {
             continue;
         }
@@ -394,7 +463,7 @@ fn other_threads(prepared: &mut Prepared, crashed: ThreadId, deadline: Instant) 
             left_out += 1;
             continue;
         }
-        other_thread(prepared, id, name, deadline);
+        other_thread(prepared, id, number(id, status.as_ref()), name, deadline);
     }
     if left_out > 0 {
         let mut text = Line::new();
@@ -403,19 +472,19 @@ fn other_threads(prepared: &mut Prepared, crashed: ThreadId, deadline: Instant) 
     }
 }
 
-fn other_thread(prepared: &mut Prepared, id: ThreadId, name: &str, deadline: Instant) {
+fn other_thread(prepared: &mut Prepared, id: ThreadId, number: u32, name: &str, deadline: Instant) {
     let Prepared { section, copy, capturer, .. } = prepared;
     if let Err(error) = capturer.copy_thread(id, deadline, copy) {
         let mut text = Line::new();
         let _ = write!(text, "{error}");
         let why = std::str::from_utf8(text.bytes()).unwrap_or_default();
-        thread(section, id, name, 0, None, why);
+        thread(section, number, name, 0, None, why);
         return;
     }
-    thread(section, id, name, 0, copy.registers(), "");
-    put_frames(section, id, copy.frames());
+    thread(section, number, name, 0, copy.registers(), "");
+    put_frames(section, number, copy.frames());
     let (from, bytes) = copy.bytes();
-    for (piece, at) in bytes.chunks(MAPS_PIECE).zip((from.get()..).step_by(MAPS_PIECE)) {
+    for (piece, at) in bytes.chunks(PIECE).zip((from.get()..).step_by(PIECE)) {
         section.begin().u64(at).put(piece).write(Kind::Memory, &FILE);
     }
 }

@@ -1,7 +1,7 @@
 //! The C++ exception that ends the program, as a terminate handler tells it.
 
 use crate::fixed_text::FixedText;
-use backtrail_sys::linux::ThreadId;
+use backtrail_sys::os::ThreadId;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
 /// Whose it is; zero for nobody's.

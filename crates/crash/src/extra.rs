@@ -2,7 +2,7 @@
 
 use crate::sections::Section;
 use backtrail_capture::crash_file::format::Kind;
-use backtrail_sys::linux::raw_file::RawFile;
+use backtrail_sys::os::raw_file::RawFile;
 
 /// The file, for who writes it and for who finishes it in need.
 pub(crate) static FILE: RawFile = RawFile::none();

@@ -5,13 +5,17 @@ use crate::pending::remove_old;
 use crate::prepared::{Directory, Prepared};
 use crate::program;
 use crate::sections::Section;
-use crate::{InstallError, OsError, collect, images, panic_hook, runtimes, sessions, watcher};
+#[cfg(target_os = "linux")]
+use crate::watcher;
+use crate::{InstallError, OsError, collect, images, panic_hook, sessions};
 use backtrail_capture::crash_file::format::checksum;
-use backtrail_capture::local::{self, Shared};
+#[cfg(target_os = "linux")]
+use backtrail_capture::local;
+use backtrail_capture::local::Shared;
 use backtrail_core::{Avma, ReadMemory as _};
 use backtrail_stacks::own::{self, Capturer, Method, OwnMemory, RawStack, StackCopy, ThreadId};
-use backtrail_sys::linux::crash::{Crashed, catch, is_listening, listen, take_only};
-use backtrail_sys::linux::raw_file;
+use backtrail_sys::os::crash::{Crashed, catch, is_listening, listen};
+use backtrail_sys::os::raw_file;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
@@ -19,14 +23,19 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, OnceLock, TryLockError, mpsc};
 use std::time::{Duration, Instant};
 
-pub use backtrail_sys::linux::SignalStack;
+pub use backtrail_sys::os::SignalStack;
 
 /// ILL, TRAP, ABRT, BUS, FPE, SEGV, SYS: the same numbers on every processor that this is for.
+#[cfg(target_os = "linux")]
 const FAULTS: [i32; 7] = [4, 5, 6, 7, 8, 11, 31];
+/// ABRT, SYS: the others are made of exceptions, which come first.
+#[cfg(not(target_os = "linux"))]
+const FAULTS: [i32; 2] = [6, 12];
 const SIGQUIT: i32 = 3;
 const SIGTERM: i32 = 15;
 const SIGXCPU: i32 = 24;
 /// Bytes of `/proc/self/maps` that are kept: some 2,500 lines.
+#[cfg(target_os = "linux")]
 const MAX_MAPS: usize = 256 << 10;
 /// The collecting thread's stack.
 const STACK: usize = 512 << 10;
@@ -87,10 +96,7 @@ pub fn install(options: Options) -> Result<Handler, InstallError> {
     }
     let signals = signals(options.requests);
     let patience = options.patience;
-    let watcher = options
-        .watcher
-        .as_ref()
-        .map(|program| watcher::start(program, &path, patience).map_err(|error| error.to_string()));
+    let watcher = options.watcher.as_ref().map(|program| start_watcher(program, &path, patience));
     let release = options.release.clone();
     let prepared = prepare(options).inspect_err(|_| INSTALLED.store(false, SeqCst))?;
     let handler =
@@ -100,7 +106,8 @@ pub fn install(options: Options) -> Result<Handler, InstallError> {
         sessions::begin(&path, &release, &prepared.system);
     }
     let _ = DIRECTORY.set(directory);
-    let _ = PREPARED.set(Mutex::new(prepared));
+    // On Apple's systems the standard library's lock allocates when it is taken for the first time.
+    drop(PREPARED.get_or_init(|| Mutex::new(prepared)).lock());
     stack.keep();
     let thread = std::thread::Builder::new().name("backtrail-crash".to_owned()).stack_size(STACK);
     let (say, told) = mpsc::channel();
@@ -112,9 +119,31 @@ pub fn install(options: Options) -> Result<Handler, InstallError> {
         }
     }
     panic_hook::install();
-    let (images, _) = local::images();
-    catch(&signals, |handler| runtimes::asked_first(handler, &images))?;
+    catch_signals(&signals)?;
     Ok(handler)
+}
+
+#[cfg(target_os = "linux")]
+fn catch_signals(signals: &[i32]) -> Result<(), OsError> {
+    let (images, _) = local::images();
+    catch(signals, |handler| crate::runtimes::asked_first(handler, &images))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn catch_signals(signals: &[i32]) -> Result<(), OsError> {
+    // Of a program without Foundation there are none.
+    let _ = backtrail_sys::macos::objc::tell_uncaught(crate::ns_exception::keep);
+    catch(signals)
+}
+
+#[cfg(target_os = "linux")]
+fn start_watcher(program: &Path, directory: &Path, patience: Duration) -> Result<u32, String> {
+    watcher::start(program, directory, patience).map_err(|error| error.to_string())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn start_watcher(_: &Path, _: &Path, _: Duration) -> Result<u32, String> {
+    Err("watchers are there on Linux alone".to_owned())
 }
 
 /// Gives the calling thread a stack for signal handlers, if it has none: without one an overflow of its stack leaves no file. Threads
@@ -153,12 +182,14 @@ fn prepare(options: Options) -> Result<Prepared, InstallError> {
         program: program.unwrap_or_default(),
         system: raw_file::system(),
         begun: program::now(),
+        #[cfg(target_os = "linux")]
         abort_message: raw_file::abort_message(),
         images: Arc::new(Shared::new(images::encoded())),
         capturer,
         section: Section::new(),
         frames: RawStack::with_capacity(options.max_frames),
         copy: StackCopy::with_capacity(options.max_frames, options.other_stack_bytes),
+        #[cfg(target_os = "linux")]
         maps: vec![0; MAX_MAPS],
         // Beside these: the thread that crashed, and backtrail's own two.
         threads: vec![ThreadId::new(0); options.max_threads.saturating_add(3)],
@@ -175,7 +206,10 @@ fn signals(requests: Requests) -> Vec<i32> {
 
 /// The collecting thread.
 fn wait(patience: Duration, say: &mpsc::Sender<OsError>) {
-    take_only(&FAULTS);
+    #[cfg(target_os = "linux")]
+    backtrail_sys::linux::crash::take_only(&FAULTS);
+    #[cfg(not(target_os = "linux"))]
+    backtrail_sys::macos::crash::take_no_signals();
     // A fault of this thread comes to the handler, too, which finishes the file.
     match SignalStack::replace() {
         Ok(stack) => stack.keep(),

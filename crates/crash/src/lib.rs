@@ -25,9 +25,13 @@
 //!
 //! # Platforms
 //!
-//! Linux on `x86_64` and aarch64. Elsewhere the crate is empty.
+//! Linux on `x86_64` and aarch64. On macOS and iOS the same collects what Mach's exception ports tell of (`backtrail_sys::macos::crash`); that
+//! is type-checked and linked, and nobody has run it. Elsewhere the crate is empty.
 #![forbid(unsafe_code)]
-#![cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+#![cfg(all(
+    any(target_os = "linux", target_os = "macos", target_os = "ios"),
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
 
 mod collect;
 mod error;
@@ -37,20 +41,25 @@ mod fixed_text;
 mod images;
 mod install;
 mod line;
+#[cfg(any(test, not(target_os = "linux")))]
+mod ns_exception;
+mod number;
 mod options;
 mod panic_hook;
 mod pending;
 mod prepared;
 mod program;
+#[cfg(target_os = "linux")]
 mod runtimes;
 mod sections;
 mod seen;
 mod sessions;
 #[cfg(feature = "upload")]
 pub mod upload;
+#[cfg(target_os = "linux")]
 mod watcher;
 
-pub use backtrail_sys::linux::OsError;
+pub use backtrail_sys::os::OsError;
 pub use error::InstallError;
 pub use exception::exception;
 pub use extra::Extra;

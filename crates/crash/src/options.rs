@@ -52,7 +52,7 @@ pub struct Options {
     pub filter: Option<fn(&Seen<'_>) -> bool>,
     /// The program `backtrail`, to be started now as a watcher: it writes the file of a crash from outside. Where it has ended by then,
     /// does not answer for half of `patience`, or the process is a child of this one, the process writes the file itself, as
-    /// without.
+    /// without. Linux alone: elsewhere [`Handler::watcher`](crate::Handler::watcher) says that there is none.
     pub watcher: Option<PathBuf>,
     /// What the program adds when everything else is written; twice where a watcher does not answer. It runs in the midst of a crash: it must not allocate or lock; if it
     /// crashes, the file says so and is whole nevertheless.

@@ -1,7 +1,7 @@
 //! What Rust said when it panicked last, and on which thread: a panic that cannot unwind ends with `SIGABRT`.
 
 use crate::fixed_text::FixedText;
-use backtrail_sys::linux::ThreadId;
+use backtrail_sys::os::ThreadId;
 use std::fmt::{self, Write as _};
 use std::panic::PanicHookInfo;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};

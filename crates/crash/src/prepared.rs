@@ -6,9 +6,10 @@ use crate::options::Options;
 use crate::pending::ENDING;
 use crate::sections::Section;
 use backtrail_capture::local::Shared;
+#[cfg(target_os = "linux")]
 use backtrail_core::Avma;
 use backtrail_stacks::own::{Capturer, RawStack, StackCopy, ThreadId};
-use backtrail_sys::linux::{KeptDirectory, OsError};
+use backtrail_sys::os::{KeptDirectory, OsError};
 use std::ffi::{CStr, CString, OsStr};
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -46,8 +47,12 @@ const BUSY: OsError = OsError { call: "open", number: 16 };
 const TOO_LONG: OsError = OsError { call: "open", number: 36 };
 
 impl Directory {
-    /// Opens it.
+    /// Opens it, and what else a crash needs.
     pub(crate) fn open(path: CString) -> Result<Self, OsError> {
+        #[cfg(target_os = "linux")]
+        backtrail_sys::linux::keep_open();
+        // On Apple's systems the standard library's lock allocates when it is taken for the first time.
+        drop(NAMES.lock());
         KeptDirectory::open(path).map(Self)
     }
 
@@ -58,6 +63,10 @@ impl Directory {
 
     /// Whether a file is open for crashes alone.
     pub(crate) fn holds(&self, number: u32) -> bool {
+        #[cfg(target_os = "linux")]
+        if backtrail_sys::linux::is_kept(number) {
+            return true;
+        }
         self.0.holds(number)
     }
 
@@ -100,12 +109,14 @@ pub(crate) struct Prepared {
     pub(crate) system: String,
     /// When the handler was installed, by the monotonic clock.
     pub(crate) begun: u64,
+    #[cfg(target_os = "linux")]
     pub(crate) abort_message: Option<Avma>,
     pub(crate) images: Arc<Shared<Vec<u8>>>,
     pub(crate) capturer: Arc<Capturer>,
     pub(crate) section: Section,
     pub(crate) frames: RawStack,
     pub(crate) copy: StackCopy,
+    #[cfg(target_os = "linux")]
     pub(crate) maps: Vec<u8>,
     pub(crate) threads: Vec<ThreadId>,
 }

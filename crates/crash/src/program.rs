@@ -1,7 +1,7 @@
 //! What the program tells of itself: notes and breadcrumbs.
 
 use crate::fixed_text::FixedText;
-use backtrail_sys::linux::monotonic_time;
+use backtrail_sys::os::monotonic_time;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Mutex, PoisonError};
 

@@ -3,7 +3,7 @@
 use backtrail_capture::crash_file::format::{
     EM_AARCH64, EM_X86_64, Kind, MAGIC, MAX_SECTION, SECTION_HEADER_BYTES, VERSION, checksum,
 };
-use backtrail_sys::linux::raw_file::RawFile;
+use backtrail_sys::os::raw_file::RawFile;
 
 /// The magic, the version and the machine.
 pub(crate) fn header() -> [u8; 16] {

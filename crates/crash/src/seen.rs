@@ -1,9 +1,10 @@
 //! Which crashes are kept.
 
-use backtrail_capture::local::images;
+use crate::number::number;
+use backtrail_capture::local::{Status, images};
 use backtrail_core::{Avma, FrameAddress, Trust};
 use backtrail_stacks::own::RawStack;
-use backtrail_sys::linux::crash::Crashed;
+use backtrail_sys::os::crash::Crashed;
 use std::ops::Range;
 
 /// A crash, as [`Options::filter`](crate::Options::filter) sees it.
@@ -14,7 +15,7 @@ pub struct Seen<'a> {
 }
 
 impl Seen<'_> {
-    /// The signal's number.
+    /// The signal's number, by Linux's count.
     pub fn signal(&self) -> i32 {
         self.crashed.signal()
     }
@@ -31,7 +32,8 @@ impl Seen<'_> {
 
     /// The kernel's id of the thread that crashed.
     pub fn thread(&self) -> u32 {
-        self.crashed.thread().get()
+        let thread = self.crashed.thread();
+        number(thread, Status::of(thread).as_ref())
     }
 
     /// The frames of that thread, innermost first: the first is the instruction that failed, the others are return addresses as a

@@ -4,8 +4,7 @@
 //! next start finds how the others ended, and makes of each a file `….btsession.json`: a body for a server's `/api/P/sessions/`.
 
 use crate::pending::{ENDING, PART};
-use backtrail_capture::procfs::Stat;
-use backtrail_sys::linux::at_exit::at_exit;
+use backtrail_sys::os::at_exit::at_exit;
 use std::fmt::Write as _;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
@@ -32,7 +31,7 @@ struct Run {
     /// Microseconds since 1970.
     begun: u128,
     pid: u32,
-    /// When the process began, in the kernel's count since the machine did: a later process of the same number has another.
+    /// When the process began, in the kernel's count: a later process of the same number has another.
     start: u64,
 }
 
@@ -53,9 +52,16 @@ impl Run {
 }
 
 /// When a process began; `None` of one that has ended, also where nobody has waited for it yet. proc(5), `stat`.
+#[cfg(target_os = "linux")]
 fn start_of(pid: u32) -> Option<u64> {
-    let stat = Stat::parse(&std::fs::read(format!("/proc/{pid}/stat")).ok()?)?;
+    let stat = backtrail_capture::procfs::Stat::parse(&std::fs::read(format!("/proc/{pid}/stat")).ok()?)?;
     (!stat.state.is_gone()).then_some(stat.start)
+}
+
+/// When a process began, in microseconds since 1970.
+#[cfg(not(target_os = "linux"))]
+fn start_of(pid: u32) -> Option<u64> {
+    u64::try_from(backtrail_sys::macos::process_start(pid)?.as_micros()).ok()
 }
 
 /// Begins the run of this process. Where its file cannot be written it is not counted.

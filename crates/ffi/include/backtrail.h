@@ -225,7 +225,7 @@ typedef uint32_t (*backtrail_unfinished_handler)(void *context, const char *path
 
 int32_t backtrail_hang_unfinished(const char *directory, backtrail_unfinished_handler handler, void *context);
 
-/* ---- Crashes: Linux on x86_64 and aarch64 only; elsewhere the library does not have these. ---- */
+/* ---- Crashes: Linux, and macOS and iOS, where nobody has run it; on x86_64 and aarch64. Elsewhere the library does not have these. ---- */
 
 /* Signals that are caught beside those of faults (SEGV, BUS, ILL, FPE, TRAP, ABRT, SYS). */
 #define BACKTRAIL_CRASH_QUIT 1           /* SIGQUIT */
@@ -240,7 +240,7 @@ typedef struct backtrail_crash_code {
 
 typedef struct backtrail_crash_seen {
     uint32_t size;
-    int32_t signal;
+    int32_t signal;         /* signal and code by Linux's numbers, on every system */
     int32_t code;           /* si_code */
     uint32_t thread;        /* kernel id of the thread that crashed */
     uint64_t address;       /* of the bad access, or 0 */

@@ -17,7 +17,10 @@
 
 #[cfg(any(target_os = "linux", target_os = "macos", target_os = "ios"))]
 pub mod capture;
-#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+#[cfg(all(
+    any(target_os = "linux", target_os = "macos", target_os = "ios"),
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
 pub mod crash;
 #[cfg(any(target_os = "linux", target_os = "macos", target_os = "ios"))]
 pub mod hang;

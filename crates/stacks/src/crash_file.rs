@@ -7,9 +7,10 @@ use crate::{Captured, StackOptions, StacksError};
 use backtrail_capture::Limits;
 use backtrail_capture::crash_file::format::{Event, MessageKind};
 use backtrail_capture::crash_file::{self as reader, CrashFile};
-use backtrail_core::{FrameAddress, Trust};
+use backtrail_core::{Avma, FrameAddress, Trust};
 use backtrail_model::{
-    AppInfo, EndKind, Ended, Field, Frame, Report, Section, Thread, ThrowingRuntime, ThrownException,
+    AppInfo, Backtrace, EndKind, Ended, Field, Frame, Register, Report, Section, Thread, ThrowingRuntime,
+    ThrownException,
 };
 use backtrail_store::Index;
 
@@ -43,6 +44,7 @@ fn complete(report: &mut Report, file: &CrashFile<'_>) {
             lengthen(thread, frames);
         }
     }
+    of_apple(report, file);
     report.process.place_frames();
     report.process.version =
         file.notes.iter().find(|(key, _)| key == "release").map(|(_, value)| value.clone());
@@ -54,12 +56,7 @@ fn complete(report: &mut Report, file: &CrashFile<'_>) {
         },
         lines: text.lines().map(str::to_owned).collect(),
     }));
-    report.thrown = file.exception.as_ref().map(|(name, what)| ThrownException {
-        runtime: ThrowingRuntime::Cpp,
-        name: name.clone(),
-        reason: Some(what.clone()).filter(|what| !what.is_empty()),
-        is_handled: false,
-    });
+    report.thrown = thrown(file);
     let field = |key: &str, value: String| Field { key: key.to_owned(), value };
     match file.event {
         Some(Event::Hang(time)) => {
@@ -82,6 +79,53 @@ fn complete(report: &mut Report, file: &CrashFile<'_>) {
     section("Breadcrumbs", file.breadcrumbs.iter().map(|(time, text)| breadcrumb(*time, text)).collect());
     section("Process", process(file));
     section("Open files", file.open_files.iter().map(|(number, name)| format!("{number}: {name}")).collect());
+}
+
+/// Objective-C's first: where one of its exceptions ends the program, C++'s runtime is what says so.
+fn thrown(file: &CrashFile<'_>) -> Option<ThrownException> {
+    let thrown = |runtime, name: &str, reason: &str| ThrownException {
+        runtime,
+        name: name.to_owned(),
+        reason: Some(reason.to_owned()).filter(|reason| !reason.is_empty()),
+        is_handled: false,
+    };
+    let ns = file.ns_exception.as_ref();
+    let ns = ns.map(|ns| thrown(ThrowingRuntime::ObjectiveC, &ns.name, &ns.reason));
+    ns.or_else(|| {
+        let (name, what) = file.exception.as_ref()?;
+        Some(thrown(ThrowingRuntime::Cpp, name, what))
+    })
+}
+
+/// What Apple's systems tell: the kernel's exception in their words, and where an exception of Objective-C was thrown.
+fn of_apple(report: &mut Report, file: &CrashFile<'_>) {
+    let family = file.snapshot.arch.family();
+    if let Some(mach) = file.mach_exception {
+        let exception = report.exception.get_or_insert_default();
+        exception.kind = Some(mach.name().map_or_else(|| format!("exception {}", mach.kind), str::to_owned));
+        exception.subtype = mach.subtype(family);
+        exception.codes = Some(mach.codes());
+        exception.raw_codes = vec![mach.code, mach.subcode];
+        exception.address = mach.address(family).map(Avma::new);
+        let crashed = report.process.threads.iter_mut().find(|thread| thread.crashed);
+        if let Some(thread) = crashed {
+            let register = |(name, value): (&str, u64)| Register { name: name.to_owned(), value, note: None };
+            thread.registers.extend(mach.syndrome_registers(family).map(register));
+        }
+    }
+    let thrown_at = file.ns_exception.as_ref().map(|ns| ns.thrown_at.as_slice()).unwrap_or_default();
+    if !thrown_at.is_empty() {
+        let frame = |(index, address): (u32, &Avma)| Frame {
+            address: Some(FrameAddress::Return(*address)),
+            trust: Trust::Report,
+            ..Frame::new(index)
+        };
+        report.process.backtraces.push(Backtrace {
+            title: "Last Exception Backtrace".to_owned(),
+            is_exception: true,
+            frames: (0..).zip(thrown_at).map(frame).collect(),
+        });
+    }
 }
 
 /// The file's writer walked all of the stack, by the tables of what was mapped. Here the saved stack may end before, or the files
@@ -154,7 +198,6 @@ fn process(file: &CrashFile<'_>) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use backtrail_core::Avma;
 
     fn addresses(numbers: &[u64]) -> Vec<FrameAddress> {
         numbers.iter().map(|number| FrameAddress::Return(Avma::new(*number))).collect()

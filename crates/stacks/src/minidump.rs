@@ -44,9 +44,13 @@ pub fn minidump_bytes(data: &[u8], index: &Index, options: &StackOptions) -> Res
 /// walked, notes, breadcrumbs and messages.
 ///
 /// # Errors
-/// Where the bytes are no crash file that can be read.
+/// Where the bytes are no crash file that can be read, or one of Apple's systems.
 pub fn minidump_of_crash_file(data: &[u8]) -> Result<Vec<u8>, StacksError> {
     let file = crash_file::read(data, &Limits::default()).map_err(StacksError::from_error)?;
+    if file.is_apple() {
+        let message = "a crash file of one of Apple's systems; minidumps are written of Linux's alone";
+        return Err(StacksError::new(message));
+    }
     reader::write(&file.snapshot).map_err(StacksError::from_error)
 }
 

@@ -9,8 +9,12 @@
 //! empty.
 #![allow(unsafe_code)]
 
+#[cfg(any(target_os = "linux", target_os = "macos", target_os = "ios"))]
+mod error;
 #[cfg(target_os = "linux")]
 pub mod linux;
+pub mod mach_exception;
+pub mod mach_message;
 pub mod mach_state;
 #[cfg(any(target_os = "macos", target_os = "ios"))]
 pub mod macos;
@@ -18,7 +22,16 @@ pub mod macos;
 mod mapped;
 mod registers;
 mod shared;
+#[cfg(any(target_os = "linux", target_os = "macos", target_os = "ios"))]
+mod unix;
 mod volatile;
+
+/// This system's module.
+#[cfg(target_os = "linux")]
+pub use linux as os;
+/// This system's module.
+#[cfg(any(target_os = "macos", target_os = "ios"))]
+pub use macos as os;
 
 #[cfg(any(target_os = "linux", target_os = "macos", target_os = "ios"))]
 pub use mapped::{MappedRange, handle_bus_errors};

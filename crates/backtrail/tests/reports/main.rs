@@ -8,6 +8,7 @@
 )]
 
 mod android;
+mod apple_crash_file;
 mod apple_kinds;
 mod crashprobe;
 mod exchange;

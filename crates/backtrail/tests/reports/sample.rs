@@ -11,7 +11,7 @@ fn sample() -> PathBuf {
 }
 
 /// Every report with its case's answers, against the symbols in that directory of the sample.
-fn each_report(symbols: &str, mut check: impl FnMut(&Path, &[u8], &Analysis, &Value)) {
+pub(crate) fn each_report(symbols: &str, mut check: impl FnMut(&Path, &[u8], &Analysis, &Value)) {
     let expected = std::fs::read(sample().join("expected.json")).unwrap();
     let expected: Value = serde_json::from_slice(&expected).unwrap();
     let symbols = Symbols::scan(&[sample().join(symbols)], &NoProgress);
@@ -30,7 +30,7 @@ fn each_report(symbols: &str, mut check: impl FnMut(&Path, &[u8], &Analysis, &Va
 }
 
 /// The frame that an answer speaks of; those of no thread belong to the uncaught exception.
-fn frame<'r>(report: &'r Report, wanted: &Value) -> &'r Frame {
+pub(crate) fn frame<'r>(report: &'r Report, wanted: &Value) -> &'r Frame {
     let index = usize::try_from(wanted["frame"].as_u64().unwrap()).unwrap();
     match wanted["thread"].as_u64() {
         Some(thread) => &report.process.threads[usize::try_from(thread).unwrap()].frames[index],
@@ -40,7 +40,7 @@ fn frame<'r>(report: &'r Report, wanted: &Value) -> &'r Frame {
     }
 }
 
-fn functions(frame: &Frame) -> Value {
+pub(crate) fn functions(frame: &Frame) -> Value {
     let functions = frame.functions.iter().map(|function| {
         serde_json::json!({
             "linkage_name": function.linkage_name.as_deref().unwrap_or(&function.name),

@@ -59,6 +59,10 @@ pub enum Kind {
     Event = 18,
     /// Threads of the handler's own, which are no part of a file that a watcher writes for it.
     Own = 19,
+    /// The exception of Apple's kernel that the crash was: kind, code, subcode.
+    MachException = 20,
+    /// The exception of Objective-C that nobody caught: its name, its reason, where it was thrown.
+    NsException = 21,
 }
 
 /// What happened where it is no crash.
@@ -120,6 +124,8 @@ pub const FRAME_RETURNS: u8 = 1;
 pub const THREAD_CRASHED: u8 = 1;
 /// In an image's flags: it is the program.
 pub const IMAGE_PROGRAM: u8 = 1;
+/// In an image's flags: its identity is the UUID of a Mach-O file, and no build id.
+pub const IMAGE_UUID: u8 = 2;
 
 /// The whole sections of a file, with their kinds: the bytes of each, and its content. Ends where it is damaged.
 pub fn sections(file: &[u8]) -> impl Iterator<Item = (u32, &[u8], &[u8])> {

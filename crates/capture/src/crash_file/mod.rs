@@ -10,6 +10,7 @@ mod write;
 #[cfg(test)]
 mod tests;
 
+use crate::mach::Exception;
 use crate::{
     Error, ErrorKind, Fault, Limits, MappedImage, Mapping, Memory, Process, Snapshot, Source, Thread,
     parse_maps,
@@ -17,7 +18,7 @@ use crate::{
 use backtrail_core::{AddrRange, Arch, Avma, Bias, FrameAddress, ImageId, Register, Registers, Svma};
 use fields::Fields;
 use format::{
-    Event, FRAME_RETURNS, HEADER_BYTES, IMAGE_PROGRAM, Kind, MAGIC, MAX_SECTION, MessageKind,
+    Event, FRAME_RETURNS, HEADER_BYTES, IMAGE_PROGRAM, IMAGE_UUID, Kind, MAGIC, MAX_SECTION, MessageKind,
     SECTION_HEADER_BYTES, THREAD_CRASHED, VERSION,
 };
 use std::borrow::Cow;
@@ -34,6 +35,10 @@ pub struct CrashFile<'d> {
     pub messages: Vec<(MessageKind, String)>,
     /// The C++ exception that nobody caught: its type as the compiler mangles it, and what it says, which may be empty.
     pub exception: Option<(String, String)>,
+    /// What Apple's kernel raised.
+    pub mach_exception: Option<Exception>,
+    /// The exception of Objective-C that nobody caught.
+    pub ns_exception: Option<NsException>,
     /// What happened, where it is no crash.
     pub event: Option<Event>,
     /// The program's notes, key and value, in the order in which it set them first.
@@ -52,6 +57,17 @@ pub struct CrashFile<'d> {
     pub is_whole: bool,
 }
 
+/// An exception of Objective-C.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct NsException {
+    /// Its name: `NSRangeException`.
+    pub name: String,
+    /// What it says; may be empty.
+    pub reason: String,
+    /// The return addresses of the stack that threw it, innermost first.
+    pub thrown_at: Vec<Avma>,
+}
+
 impl<'d> CrashFile<'d> {
     /// One that has a snapshot and nothing else.
     pub fn new(snapshot: Snapshot<'d>) -> Self {
@@ -60,6 +76,8 @@ impl<'d> CrashFile<'d> {
             walked: Vec::new(),
             messages: Vec::new(),
             exception: None,
+            mach_exception: None,
+            ns_exception: None,
             event: None,
             notes: Vec::new(),
             breadcrumbs: Vec::new(),
@@ -69,6 +87,14 @@ impl<'d> CrashFile<'d> {
             uptime: None,
             is_whole: false,
         }
+    }
+
+    /// Whether one of Apple's systems had the process.
+    pub fn is_apple(&self) -> bool {
+        let is_uuid = |image: &MappedImage| matches!(image.id, Some(ImageId::Uuid(_)));
+        self.mach_exception.is_some()
+            || self.ns_exception.is_some()
+            || self.snapshot.images.iter().any(is_uuid)
     }
 }
 
@@ -104,6 +130,10 @@ pub fn read<'d>(data: &'d [u8], limits: &Limits) -> Result<CrashFile<'d>, Error>
     let mut reader = Reader::new(arch, limits);
     reader.sections(data);
     Ok(reader.finish())
+}
+
+const fn is(kind: Kind) -> u32 {
+    kind as u32
 }
 
 struct Reader<'d, 'l> {
@@ -166,9 +196,6 @@ impl<'d, 'l> Reader<'d, 'l> {
 
     /// `None` where the content is too short. What it has beyond what is known was added later.
     fn section(&mut self, kind: u32, content: &'d [u8]) -> Option<()> {
-        const fn is(kind: Kind) -> u32 {
-            kind as u32
-        }
         let mut fields = Fields(content);
         let (file, limits) = (&mut self.file, self.limits);
         match kind {
@@ -198,11 +225,6 @@ impl<'d, 'l> Reader<'d, 'l> {
                 let message = (MessageKind::of(fields.u8()?), fields.text());
                 push(&mut file.messages, message, limits.notes);
             }
-            kind if kind == is(Kind::Exception) => {
-                let size = fields.u16()?;
-                let name = Fields(fields.bytes(size.into())?).text();
-                file.exception = Some((name, fields.text()));
-            }
             kind if kind == is(Kind::Event) => return self.event(fields),
             kind if kind == is(Kind::Limit) => {
                 let limit = (fields.u32()?, fields.u64()?, fields.u64()?);
@@ -217,6 +239,25 @@ impl<'d, 'l> Reader<'d, 'l> {
                 let missing = fields.text();
                 self.note(missing);
             }
+            _ => return self.exception(kind, fields),
+        }
+        Some(())
+    }
+
+    fn exception(&mut self, kind: u32, mut fields: Fields<'d>) -> Option<()> {
+        let file = &mut self.file;
+        match kind {
+            kind if kind == is(Kind::Exception) => {
+                let size = fields.u16()?;
+                let name = Fields(fields.bytes(size.into())?).text();
+                file.exception = Some((name, fields.text()));
+            }
+            kind if kind == is(Kind::MachException) => {
+                let (kind, code, subcode) = (fields.u32()?, fields.u64()?, fields.u64()?);
+                let syndrome = fields.u64()?;
+                file.mach_exception = Some(Exception { kind, code, subcode, syndrome });
+            }
+            kind if kind == is(Kind::NsException) => return self.ns_exception(fields),
             _ => {}
         }
         Some(())
@@ -235,6 +276,20 @@ impl<'d, 'l> Reader<'d, 'l> {
         let address = (has_address != 0).then_some(Avma::new(address));
         let sender = (sender != 0).then_some(sender.into());
         self.file.snapshot.fault = Some(Fault::of_signal(number, code, address, sender));
+        Some(())
+    }
+
+    fn ns_exception(&mut self, mut fields: Fields<'d>) -> Option<()> {
+        let mut text = || {
+            let size = fields.u16()?;
+            fields.bytes(size.into()).map(|bytes| Fields(bytes).text())
+        };
+        let (name, reason) = (text()?, text()?);
+        let mut thrown_at = Vec::new();
+        for _ in 0..fields.u16()? {
+            thrown_at.push(Avma::new(fields.u64()?));
+        }
+        self.file.ns_exception = Some(NsException { name, reason, thrown_at });
         Some(())
     }
 
@@ -297,9 +352,13 @@ impl<'d, 'l> Reader<'d, 'l> {
         let flags = fields.u8()?;
         let id_size = fields.u8()?;
         let id = fields.bytes(id_size.into())?;
+        let id = match <[u8; 16]>::try_from(id) {
+            Ok(uuid) if flags & IMAGE_UUID != 0 => Some(ImageId::Uuid(uuid)),
+            _ => ImageId::from_build_id(id),
+        };
         let image = MappedImage {
             path: fields.text(),
-            id: ImageId::from_build_id(id),
+            id,
             range: Some(AddrRange::new(Avma::new(start), Avma::new(end.max(start)))),
             bias: Some(Bias::between(Avma::new(bias), Svma::new(0))),
             is_executable: flags & IMAGE_PROGRAM != 0,

@@ -141,6 +141,66 @@ fn an_exception_has_a_type_and_may_have_words() {
     assert_eq!(with(b"\x09"), (None, 1));
 }
 
+fn mach_exception() -> Vec<u8> {
+    let words = [1_u64, 0x18, 0x9200_0006].map(u64::to_le_bytes);
+    [&1_u32.to_le_bytes()[..], words.as_flattened()].concat()
+}
+
+fn ns_exception() -> Vec<u8> {
+    let mut content = b"\x04\0Name\x06\0reason\x02\0".to_vec();
+    content.extend([0x1_0000_1000_u64, 0x1_0000_2000].map(u64::to_le_bytes).concat());
+    content
+}
+
+fn apple_image() -> Vec<u8> {
+    let mut content = [0x1_0443_0000_u64, 0x1_0443_8000, 0x443_0000].map(u64::to_le_bytes).concat();
+    content.extend([IMAGE_PROGRAM | IMAGE_UUID, 16]);
+    content.extend([7; 16]);
+    content.extend(b"/Applications/Weather.app/Weather");
+    content
+}
+
+#[test]
+fn a_file_of_an_apple_system_has_uuids_and_exceptions() {
+    let with = |more: &[Vec<u8>]| {
+        let mut sections = whole();
+        sections.splice(2..2, more.iter().cloned());
+        sections.concat()
+    };
+    let data = with(&[
+        section(Kind::MachException as u32, &mach_exception()),
+        section(Kind::NsException as u32, &ns_exception()),
+        section(Kind::Image as u32, &apple_image()),
+    ]);
+    let file = read(&data, &Limits::default()).unwrap();
+    assert!(file.is_whole && file.is_apple() && file.snapshot.notes.is_empty());
+    assert_eq!(
+        file.mach_exception,
+        Some(Exception { kind: 1, code: 1, subcode: 0x18, syndrome: 0x9200_0006 })
+    );
+    let ns = file.ns_exception.unwrap();
+    assert_eq!((&*ns.name, &*ns.reason, ns.thrown_at.len()), ("Name", "reason", 2));
+    let image = &file.snapshot.images[0];
+    assert_eq!(image.id, Some(ImageId::Uuid([7; 16])));
+    assert_eq!(image.bias, Some(Bias::between(Avma::new(0x1_0443_0000), Svma::new(0x1_0000_0000))));
+    // Each cut anywhere: left out, with a note.
+    for (kind, content) in [(Kind::MachException, mach_exception()), (Kind::NsException, ns_exception())] {
+        for size in 0..content.len() {
+            let data = with(&[section(kind as u32, &content[..size])]);
+            let file = read(&data, &Limits::default()).unwrap();
+            assert!(file.is_whole && !file.is_apple() && file.snapshot.notes.len() == 1, "{kind:?} {size}");
+        }
+    }
+    // What says that it is a UUID and has another size is none.
+    let mut odd = apple_image();
+    odd[25] = 15;
+    let data = with(&[section(Kind::Image as u32, &odd)]);
+    let file = read(&data, &Limits::default()).unwrap();
+    assert!(matches!(file.snapshot.images[0].id, Some(ImageId::BuildId(_))));
+    let whole = whole().concat();
+    assert!(!read(&whole, &Limits::default()).unwrap().is_apple());
+}
+
 #[test]
 fn what_was_read_is_written_again_byte_by_byte_alike() {
     let mut sections = whole();
@@ -160,6 +220,9 @@ fn what_was_read_is_written_again_byte_by_byte_alike() {
         section(Kind::Breadcrumb as u32, &[&5_u64.to_le_bytes()[..], b"loaded"].concat()),
         section(Kind::Message as u32, b"\x01free(): invalid pointer"),
         section(Kind::Exception as u32, b"\x02\0Xywhat"),
+        section(Kind::MachException as u32, &mach_exception()),
+        section(Kind::NsException as u32, &ns_exception()),
+        section(Kind::Image as u32, &apple_image()),
         section(Kind::Limit as u32, &[&7_u32.to_le_bytes()[..], &[1; 16]].concat()),
         section(Kind::OpenFile as u32, &[&2_u32.to_le_bytes()[..], b"/dev/null"].concat()),
         section(Kind::OpenFiles as u32, &3_u32.to_le_bytes()),

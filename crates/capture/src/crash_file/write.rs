@@ -1,11 +1,12 @@
 //! Writing a crash file from outside of the process: of one that stands, or of a core.
 
 use super::format::{
-    EM_AARCH64, EM_X86_64, EVENT_EXIT, EVENT_HANG, Event, FRAME_RETURNS, IMAGE_PROGRAM, Kind, MAGIC,
-    MAX_SECTION, NO_UPTIME, THREAD_CRASHED, VERSION, checksum,
+    EM_AARCH64, EM_X86_64, EVENT_EXIT, EVENT_HANG, Event, FRAME_RETURNS, IMAGE_PROGRAM, IMAGE_UUID, Kind,
+    MAGIC, MAX_SECTION, NO_UPTIME, THREAD_CRASHED, VERSION, checksum,
 };
-use super::{CrashFile, Thread};
+use super::{CrashFile, NsException, Thread};
 use crate::elf_core::signals;
+use crate::mach::Exception;
 use crate::maps::maps_text;
 use crate::{Error, ErrorKind};
 use backtrail_core::{Avma, Family, FrameAddress, ImageId, Svma};
@@ -13,7 +14,8 @@ use backtrail_core::{Avma, Family, FrameAddress, ImageId, Svma};
 /// Bytes of memory, and of the text of mappings, in one section.
 const PIECE: usize = 32 << 10;
 
-/// The bytes of a crash file that [`read`](super::read) reads as `file`. Of an identity that is no build id, nothing is written.
+/// The bytes of a crash file that [`read`](super::read) reads as `file`. Of an identity that is
+/// neither build id nor UUID, nothing is written.
 ///
 /// # Errors
 /// For the architectures that crash files do not have: all but x86_64 and aarch64.
@@ -32,6 +34,10 @@ pub fn write(file: &CrashFile<'_>) -> Result<Vec<u8>, Error> {
     out.0.extend(VERSION.to_le_bytes());
     out.0.extend(machine.to_le_bytes());
     out.crash(file);
+    if let Some(Exception { kind, code, subcode, syndrome }) = file.mach_exception {
+        let words = [code, subcode, syndrome].map(u64::to_le_bytes);
+        out.section(Kind::MachException, &[&kind.to_le_bytes()[..], words.as_flattened()].concat());
+    }
     let process = &snapshot.process;
     if let Some(program) = &process.executable {
         out.section(Kind::Program, program.as_bytes());
@@ -54,6 +60,9 @@ pub fn write(file: &CrashFile<'_>) -> Result<Vec<u8>, Error> {
         let name = cut(name.as_bytes(), MAX_SECTION / 2);
         let size = u16::try_from(name.len()).unwrap_or(0);
         out.section(Kind::Exception, &[&size.to_le_bytes(), name, what.as_bytes()].concat());
+    }
+    if let Some(exception) = &file.ns_exception {
+        out.ns_exception(exception);
     }
     if let Some(event) = file.event {
         let (what, thread, value) = match event {
@@ -150,17 +159,33 @@ impl Writer {
         self.section(Kind::Frames, &content);
     }
 
+    fn ns_exception(&mut self, exception: &NsException) {
+        const MOST: usize = MAX_SECTION / 4;
+        let mut content = Vec::new();
+        for text in [&exception.name, &exception.reason] {
+            let text = cut(text.as_bytes(), MOST);
+            content.extend(u16::try_from(text.len()).unwrap_or(0).to_le_bytes());
+            content.extend(text);
+        }
+        let addresses = exception.thrown_at.get(..MOST / 8).unwrap_or(&exception.thrown_at);
+        content.extend(u16::try_from(addresses.len()).unwrap_or(0).to_le_bytes());
+        content.extend(addresses.iter().flat_map(|address| address.get().to_le_bytes()));
+        self.section(Kind::NsException, &content);
+    }
+
     fn images(&mut self, file: &CrashFile<'_>) {
         for image in &file.snapshot.images {
             let Some(range) = image.range else { continue };
             let bias = image.bias.and_then(|bias| bias.to_avma(Svma::new(0))).unwrap_or(range.start());
-            let build_id = image.id.as_ref().filter(|id| matches!(id, ImageId::BuildId(_)));
-            let id = build_id.map_or(&[][..], ImageId::as_bytes);
+            let known = image.id.as_ref().filter(|id| matches!(id, ImageId::BuildId(_) | ImageId::Uuid(_)));
+            let id = known.map_or(&[][..], ImageId::as_bytes);
+            let program = if image.is_executable { IMAGE_PROGRAM } else { 0 };
+            let uuid = if matches!(known, Some(ImageId::Uuid(_))) { IMAGE_UUID } else { 0 };
             let content = [
                 &range.start().get().to_le_bytes()[..],
                 &range.end().get().to_le_bytes(),
                 &bias.get().to_le_bytes(),
-                &[if image.is_executable { IMAGE_PROGRAM } else { 0 }],
+                &[program | uuid],
                 &[u8::try_from(id.len()).unwrap_or(0)],
                 id,
                 image.path.as_bytes(),

@@ -33,6 +33,12 @@ impl Status {
         Self::read(thread)
     }
 
+    /// The low half of the number that the thread has in the whole system.
+    #[allow(clippy::cast_possible_truncation, reason = "that half is what is asked for")]
+    pub fn number(&self) -> u32 {
+        self.facts.id as u32
+    }
+
     /// The thread's name, which programs set for debuggers. What is not UTF-8 is left out.
     pub fn name(&self) -> &str {
         let name = self.facts.name.split(|byte| *byte == 0).next().unwrap_or_default();

@@ -119,7 +119,7 @@ fn event(file: &CrashFile<'_>, id: &str) -> Value {
         "release": release,
         "sdk": { "name": "backtrail-crash", "version": env!("CARGO_PKG_VERSION") },
         "contexts": {
-            "os": { "name": "Linux", "raw_description": snapshot.process.os },
+            "os": { "name": if file.is_apple() { "Darwin" } else { "Linux" }, "raw_description": snapshot.process.os },
             "device": { "arch": arch(snapshot.arch) },
         },
         "exception": { "values": [exception(file)] },
@@ -141,7 +141,9 @@ fn exception(file: &CrashFile<'_>) -> Value {
     let signal = fault.map_or("crash", |fault| fault.name.as_str());
     let code = fault.and_then(|fault| fault.code.as_deref());
     let said = file.messages.iter().find(|(kind, _)| *kind == MessageKind::Panic).or(file.messages.first());
-    let (name, value) = match (&file.exception, said) {
+    let thrown = file.ns_exception.as_ref().map(|thrown| (thrown.name.clone(), thrown.reason.clone()));
+    let is_thrown = thrown.is_some() || file.exception.is_some();
+    let (name, value) = thrown.unwrap_or_else(|| match (&file.exception, said) {
         (Some((name, what)), _) => (readable_type(name), what.clone()),
         (None, Some((_, text))) => (signal.to_owned(), text.clone()),
         (None, None) => {
@@ -149,14 +151,14 @@ fn exception(file: &CrashFile<'_>) -> Value {
             let at = address.map_or_else(String::new, |address| format!(" at {:#x}", address.get()));
             (signal.to_owned(), format!("{}{at}", code.unwrap_or("Fatal signal")))
         }
-    };
+    });
     json!({
         "type": name,
         "value": value,
         "mechanism": {
             "type": "signalhandler",
             "handled": false,
-            "synthetic": file.exception.is_none(),
+            "synthetic": !is_thrown,
             "meta": { "signal": {
                 "number": fault.map(|fault| fault.number), "name": signal, "code_name": code,
             } },
@@ -203,7 +205,7 @@ fn image(image: &MappedImage) -> Option<Value> {
     // Where its first byte lies, also where only the code is mapped.
     let start = image.bias.and_then(|bias| bias.to_avma(Svma::new(0))).filter(|start| range.contains(*start));
     Some(json!({
-        "type": "elf",
+        "type": if matches!(id, ImageId::Uuid(_)) { "macho" } else { "elf" },
         "code_file": image.path,
         "code_id": hex(id.as_bytes()),
         "debug_id": debug_id(id),
@@ -216,13 +218,16 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The first 16 bytes of a build id as a GUID, whose first three numbers are little-endian:
+/// A UUID as it is; the first 16 bytes of a build id as a GUID, whose first three numbers are little-endian:
 /// <https://docs.rs/debugid> and Breakpad's `FileID`.
 fn debug_id(id: &ImageId) -> String {
     let mut bytes = [0_u8; 16];
     bytes.iter_mut().zip(id.as_bytes()).for_each(|(to, from)| *to = *from);
     let [a, b, c, d, e, f, g, h, rest @ ..] = bytes;
-    let first = hex(&[d, c, b, a, f, e, h, g]);
+    let first = match id {
+        ImageId::Uuid(_) => hex(&[a, b, c, d, e, f, g, h]),
+        _ => hex(&[d, c, b, a, f, e, h, g]),
+    };
     let rest = hex(&rest);
     let parts = [first.get(..8), first.get(8..12), first.get(12..), rest.get(..4), rest.get(4..)];
     parts.map(Option::unwrap_or_default).join("-")
@@ -264,6 +269,20 @@ mod tests {
     fn a_build_id_is_a_guid_in_microsofts_order() {
         let id = ImageId::parse_build_id("b1b2b3b4c1c2d1d2e1e2f1f2f3f4f5f6aabbccdd").unwrap();
         assert_eq!(debug_id(&id), "b4b3b2b1-c2c1-d2d1-e1e2-f1f2f3f4f5f6");
+    }
+
+    #[test]
+    fn an_apple_image_keeps_its_uuid() {
+        let id = "b1b2b3b4-c1c2-d1d2-e1e2-f1f2f3f4f5f6";
+        let start = backtrail_core::Avma::new(0x1_0443_0000);
+        let told = image(&MappedImage {
+            id: ImageId::parse_uuid(id).ok(),
+            range: Some(backtrail_core::AddrRange::from_size(start, 0x8000)),
+            ..MappedImage::default()
+        })
+        .unwrap();
+        assert_eq!((&told["type"], &told["debug_id"]), (&json!("macho"), &json!(id)));
+        assert_eq!(told["image_addr"], json!("0x104430000"));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The threads of this process.
 
 use super::OsError;
-use super::kept::open_proc;
+use super::kept_proc::open_proc;
 use backtrail_core::{AddrRange, Avma};
 use std::fmt;
 use std::os::unix::thread::JoinHandleExt as _;

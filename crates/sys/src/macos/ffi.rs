@@ -80,6 +80,43 @@ unsafe extern "C" {
     pub(super) fn thread_resume(thread: Port) -> Answer;
     pub(super) fn thread_get_state(thread: Port, flavor: c_int, state: *mut u32, count: *mut u32) -> Answer;
     pub(super) fn thread_info(thread: Port, flavor: u32, info: *mut c_int, count: *mut u32) -> Answer;
+    pub(super) fn mach_port_allocate(task: Port, right: c_int, name: *mut Port) -> Answer;
+    pub(super) fn mach_port_insert_right(task: Port, name: Port, right: Port, kind: u32) -> Answer;
+    pub(super) fn task_swap_exception_ports(
+        task: Port,
+        mask: u32,
+        port: Port,
+        behaviour: u32,
+        flavor: c_int,
+        masks: *mut u32,
+        count: *mut u32,
+        ports: *mut Port,
+        behaviours: *mut u32,
+        flavors: *mut c_int,
+    ) -> Answer;
+    pub(super) fn task_set_exception_ports(
+        task: Port,
+        mask: u32,
+        port: Port,
+        behaviour: u32,
+        flavor: c_int,
+    ) -> Answer;
+    pub(super) fn thread_set_exception_ports(
+        thread: Port,
+        mask: u32,
+        port: Port,
+        behaviour: u32,
+        flavor: c_int,
+    ) -> Answer;
+    pub(super) fn mach_msg(
+        message: *mut c_void,
+        options: c_int,
+        send_size: u32,
+        receive_size: u32,
+        receive_from: Port,
+        timeout: u32,
+        notify: Port,
+    ) -> Answer;
     pub(super) fn mach_port_deallocate(task: Port, name: Port) -> Answer;
     pub(super) fn mach_vm_read_overwrite(
         task: Port,

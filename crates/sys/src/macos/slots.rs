@@ -52,6 +52,23 @@ impl Stopped {
         Self { registers, memory: OwnMemory::without_stack() }
     }
 
+    /// A thread that stands still for as long as this lives: in an exception that nobody has answered yet.
+    ///
+    /// # Errors
+    /// Where the kernel does not give its registers.
+    ///
+    /// # Signal safety
+    ///
+    /// Safe.
+    pub(super) fn in_exception(thread: ThreadId) -> Result<Self, OsError> {
+        Ok(Self { registers: registers(thread)?, memory: OwnMemory::without_stack() })
+    }
+
+    /// One of which nothing is known.
+    pub(super) fn unknown() -> Self {
+        Self { registers: Registers::new(crate::FAMILY), memory: OwnMemory::without_stack() }
+    }
+
     /// The registers.
     pub fn registers(&self) -> &Registers {
         &self.registers
@@ -88,35 +105,47 @@ impl Suspended {
     /// # Errors
     /// Where the kernel does not give them.
     pub fn look(&self) -> Result<Stopped, OsError> {
-        Ok(Stopped { registers: self.registers()?, memory: OwnMemory::without_stack() })
+        Ok(Stopped { registers: registers(self.0)?, memory: OwnMemory::without_stack() })
     }
+}
 
-    #[cfg(target_arch = "aarch64")]
-    fn registers(&self) -> Result<Registers, OsError> {
-        /// `ARM_THREAD_STATE64`.
-        const FLAVOR: i32 = 6;
-        let mut words = [0; ARM64_WORDS];
-        self.state(FLAVOR, &mut words)?;
-        Ok(arm64_registers(&words))
-    }
+#[cfg(target_arch = "aarch64")]
+fn registers(thread: ThreadId) -> Result<Registers, OsError> {
+    /// `ARM_THREAD_STATE64`.
+    const FLAVOR: i32 = 6;
+    let mut words = [0; ARM64_WORDS];
+    state(thread, FLAVOR, &mut words)?;
+    Ok(arm64_registers(&words))
+}
 
-    #[cfg(target_arch = "x86_64")]
-    fn registers(&self) -> Result<Registers, OsError> {
-        /// `x86_THREAD_STATE64`.
-        const FLAVOR: i32 = 4;
-        let mut words = [0; X86_64_WORDS];
-        self.state(FLAVOR, &mut words)?;
-        Ok(x86_64_registers(&words))
-    }
+#[cfg(target_arch = "x86_64")]
+fn registers(thread: ThreadId) -> Result<Registers, OsError> {
+    /// `x86_THREAD_STATE64`.
+    const FLAVOR: i32 = 4;
+    let mut words = [0; X86_64_WORDS];
+    state(thread, FLAVOR, &mut words)?;
+    Ok(x86_64_registers(&words))
+}
 
-    fn state(&self, flavor: i32, words: &mut [u64]) -> Result<(), OsError> {
-        let mut count = u32::try_from(words.len() * 2).unwrap_or(0);
-        // SAFETY: the kernel fills in at most `count` words of four bytes, for which there is room.
-        let answer = unsafe {
-            ffi::thread_get_state(self.0.port(), flavor, words.as_mut_ptr().cast(), &raw mut count)
-        };
-        check("thread_get_state", answer)
+/// What the processor says of a thread's exception, as [`Exception`](crate::mach_exception::Exception) has it; 0 where the kernel does
+/// not tell. Safe in a signal handler.
+pub(super) fn syndrome(thread: ThreadId) -> u64 {
+    /// `ARM_EXCEPTION_STATE64` and `x86_EXCEPTION_STATE64`, of two words each: the address and what else there is, in either order.
+    const FLAVOR: i32 = if cfg!(target_arch = "aarch64") { 7 } else { 6 };
+    let mut words = [0; 2];
+    match (state(thread, FLAVOR, &mut words), words) {
+        (Ok(()), [_, told]) if cfg!(target_arch = "aarch64") => told & u64::from(u32::MAX),
+        (Ok(()), [told, _]) => told,
+        (Err(_), _) => 0,
     }
+}
+
+fn state(thread: ThreadId, flavor: i32, words: &mut [u64]) -> Result<(), OsError> {
+    let mut count = u32::try_from(words.len() * 2).unwrap_or(0);
+    // SAFETY: the kernel fills in at most `count` words of four bytes, for which there is room.
+    let answer =
+        unsafe { ffi::thread_get_state(thread.port(), flavor, words.as_mut_ptr().cast(), &raw mut count) };
+    check("thread_get_state", answer)
 }
 
 impl Drop for Suspended {
@@ -173,8 +202,11 @@ impl<W: Work> Slots<W> {
     /// Makes `count` slots. They are never freed.
     pub fn new(count: usize, mut make: impl FnMut() -> W) -> Self {
         let slot = || {
-            let slot = Slot { is_used: AtomicBool::new(false), work: Mutex::new(make()) };
-            &*Box::leak(Box::new(slot))
+            let slot: &_ =
+                Box::leak(Box::new(Slot { is_used: AtomicBool::new(false), work: Mutex::new(make()) }));
+            // The standard library's lock allocates here when it is taken for the first time.
+            drop(slot.work.lock());
+            slot
         };
         Self { slots: std::iter::repeat_with(slot).take(count).collect() }
     }

@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-/// A system call that failed: which one, and the kernel's error number.
+/// A call that failed: which one, and the kernel's number: of an error (`errno`), or of Mach's calls `kern_return_t`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OsError {
     /// The call by its usual name: `ptrace(PTRACE_SEIZE)`.
     pub call: &'static str,
-    /// The error number, `ESRCH` and its like.
+    /// The number, `ESRCH` or `KERN_INVALID_ARGUMENT` and their like.
     pub number: i32,
 }
 
@@ -15,19 +15,38 @@ impl OsError {
     /// What the last call of this thread left in `errno`. Safe in a signal handler: it reads one variable.
     pub fn last(call: &'static str) -> Self {
         // SAFETY: the location is this thread's own and always valid.
-        Self { call, number: unsafe { *libc::__errno_location() } }
+        Self { call, number: unsafe { *location() } }
+    }
+}
+
+/// Where `errno` of this thread is.
+pub(crate) fn location() -> *mut libc::c_int {
+    #[cfg(target_os = "linux")]
+    // SAFETY: no preconditions.
+    unsafe {
+        libc::__errno_location()
+    }
+    #[cfg(not(target_os = "linux"))]
+    // SAFETY: no preconditions.
+    unsafe {
+        libc::__error()
     }
 }
 
 impl fmt::Display for OsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.call, std::io::Error::from_raw_os_error(self.number))
+        if cfg!(target_os = "linux") {
+            write!(f, "{}: {}", self.call, std::io::Error::from_raw_os_error(self.number))
+        } else {
+            write!(f, "{}: code {}", self.call, self.number)
+        }
     }
 }
 
 impl std::error::Error for OsError {}
 
 #[cfg(test)]
+#[cfg(target_os = "linux")]
 mod tests {
     use super::*;
 

@@ -1,6 +1,6 @@
 //! Stacks for signal handlers: without one a stack that overflowed has no room for the handler that would say so.
 
-use super::OsError;
+use crate::error::OsError;
 use std::ffi::c_void;
 
 /// Without the guards: what the kernel saves (AVX-512 has 3 KB, AMX 11 KB) and a handler that does little.

@@ -4,21 +4,20 @@
 //! Programs close files that they do not know, and the kernel gives the numbers away again. Each is therefore looked at before it is
 //! used: what is not the file that was opened is not touched, and what was closed is opened by its path.
 
-use super::OsError;
-use std::ffi::CStr;
+use crate::error::OsError;
 use std::sync::OnceLock;
 
 /// A file that was opened ahead of time.
 #[derive(Debug)]
-pub(super) struct Kept {
-    pub(super) file: libc::c_int,
+pub(crate) struct Kept {
+    pub(crate) file: libc::c_int,
     device: libc::dev_t,
     inode: libc::ino_t,
 }
 
 impl Kept {
     /// Takes a file that was opened for it; fails with what the call left where that is none.
-    pub(super) fn new(file: libc::c_int, call: &'static str) -> Result<Self, OsError> {
+    pub(crate) fn new(file: libc::c_int, call: &'static str) -> Result<Self, OsError> {
         if file < 0 {
             return Err(OsError::last(call));
         }
@@ -36,36 +35,33 @@ impl Kept {
     }
 
     /// What the kernel says of it, where its number is still the file that was opened.
-    pub(super) fn same(&self) -> Option<libc::stat> {
+    pub(crate) fn same(&self) -> Option<libc::stat> {
         self.about().filter(|about| (about.st_dev, about.st_ino) == (self.device, self.inode))
     }
 
-    fn get(&self) -> Option<libc::c_int> {
+    pub(crate) fn get(&self) -> Option<libc::c_int> {
         self.same().map(|_| self.file)
     }
 
     /// Whether it has this number, still.
-    pub(super) fn is(&self, number: u32) -> bool {
+    pub(crate) fn is(&self, number: u32) -> bool {
         self.file.unsigned_abs() == number && self.same().is_some()
     }
 
-    pub(super) fn close(&self) -> bool {
+    pub(crate) fn close(&self) -> bool {
         // SAFETY: it is the file that was opened here.
         self.get().is_some_and(|file| unsafe { libc::close(file) } == 0)
     }
 }
 
-/// `/proc`, of which the process keeps reading after `chroot`.
-static PROC: OnceLock<Kept> = OnceLock::new();
-
 /// Files that stand in the way of none: they are closed where no other can be opened. One is for the crash file, one for what is read
 /// meanwhile.
 static SPARE: OnceLock<[Kept; 2]> = OnceLock::new();
 
-pub(super) const DIRECTORY: libc::c_int = libc::O_DIRECTORY | libc::O_CLOEXEC;
+pub(crate) const DIRECTORY: libc::c_int = libc::O_DIRECTORY | libc::O_CLOEXEC;
 
-/// Opens `/proc`, and spare files: the same as `file`. Once a process.
-pub(super) fn prepare(file: libc::c_int) {
+/// Opens spare files: the same as `file`. Once a process.
+pub(crate) fn prepare(file: libc::c_int) {
     let spare = || {
         // SAFETY: takes numbers only.
         Kept::new(unsafe { libc::fcntl(file, libc::F_DUPFD_CLOEXEC, 0) }, "fcntl(F_DUPFD_CLOEXEC)")
@@ -75,21 +71,16 @@ pub(super) fn prepare(file: libc::c_int) {
     {
         let _ = SPARE.set([one, other]);
     }
-    if PROC.get().is_none() {
-        // SAFETY: the path is a C string.
-        let file = unsafe { libc::open(c"/proc".as_ptr(), libc::O_PATH | DIRECTORY) };
-        let _ = Kept::new(file, "open(/proc)").map(|kept| PROC.set(kept));
-    }
 }
 
 /// Whether a file is one of those that [`prepare`] opened.
-pub(super) fn is_prepared(number: u32) -> bool {
+pub(crate) fn is_prepared(number: u32) -> bool {
     let spare = SPARE.get().map_or(&[][..], |spare| spare);
-    spare.iter().chain(PROC.get()).any(|kept| kept.is(number))
+    spare.iter().any(|kept| kept.is(number))
 }
 
 /// Opens a file; once more with the spare ones closed, where there may be no further one.
-pub(super) fn with_room<T>(open: impl Fn() -> Result<T, OsError>) -> Result<T, OsError> {
+pub(crate) fn with_room<T>(open: impl Fn() -> Result<T, OsError>) -> Result<T, OsError> {
     open().or_else(|error| {
         let is_full = matches!(error.number, libc::EMFILE | libc::ENFILE);
         // Both in one go: a child of `vfork` has files of its own, and would find one of two closed.
@@ -98,29 +89,5 @@ pub(super) fn with_room<T>(open: impl Fn() -> Result<T, OsError>) -> Result<T, O
         } else {
             Err(error)
         }
-    })
-}
-
-/// Opens a file below `/proc` to read it, also after `chroot`.
-///
-/// # Signal safety
-///
-/// Safe.
-pub(super) fn open_proc(path: &CStr, flags: libc::c_int) -> Result<libc::c_int, OsError> {
-    let flags = flags | libc::O_RDONLY | libc::O_CLOEXEC;
-    let open_at = |directory: libc::c_int, path: &CStr| {
-        // SAFETY: the path is a C string. One that begins with a slash is the same from every directory.
-        let file = unsafe { libc::openat(directory, path.as_ptr(), flags) };
-        if file < 0 { Err(OsError::last("open")) } else { Ok(file) }
-    };
-    with_room(|| {
-        open_at(libc::AT_FDCWD, path).or_else(|error| {
-            let below = path.to_bytes_with_nul().strip_prefix(b"/proc/");
-            let below = below.and_then(|below| CStr::from_bytes_with_nul(below).ok());
-            match (PROC.get().and_then(Kept::get), below) {
-                (Some(proc), Some(below)) if error.number == libc::ENOENT => open_at(proc, below),
-                _ => Err(error),
-            }
-        })
     })
 }
