@@ -28,6 +28,24 @@ pub struct Snapshot<'d> {
     pub notes: Vec<String>,
 }
 
+impl Snapshot<'_> {
+    /// One of which nothing more is known yet.
+    pub fn new(source: Source, arch: Arch) -> Self {
+        Self {
+            source,
+            arch,
+            process: Process::default(),
+            fault: None,
+            threads: Vec::new(),
+            images: Vec::new(),
+            mappings: Vec::new(),
+            memory: Memory::default(),
+            pointer_authentication: None,
+            notes: Vec::new(),
+        }
+    }
+}
+
 /// What a snapshot was read from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]

@@ -155,7 +155,7 @@ fn added(prepared: &mut Prepared) {
 fn crashed_thread(prepared: &mut Prepared, crashed: &Crashed<'_>, at: &Stopped) {
     let status = Status::of(crashed.thread());
     let name = status.as_ref().map_or("", Status::name);
-    let number = number(crashed.thread(), status.as_ref());
+    let number = number(crashed.thread(), || status);
     thread(&mut prepared.section, number, name, THREAD_CRASHED, Some(at.registers()), "");
 }
 
@@ -225,7 +225,7 @@ fn what_happened(prepared: &mut Prepared, crashed: &Crashed<'_>) {
     let time = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |time| time.as_secs());
     let section = prepared.section.begin();
     section.u32(std::process::id());
-    section.u32(number(crashed.thread(), Status::of(crashed.thread()).as_ref()));
+    section.u32(number(crashed.thread(), || Status::of(crashed.thread())));
     section.u32(crashed.signal().cast_unsigned()).u32(crashed.code().cast_unsigned());
     let address = crashed.address();
     section.u8(u8::from(address.is_some())).u64(address.unwrap_or(0));
@@ -261,7 +261,7 @@ fn thread(
 /// The frames of the thread that crashed.
 fn frames(prepared: &mut Prepared, crashed: &Crashed<'_>, at: &Stopped) {
     prepared.capturer.at(at, 0, &mut prepared.frames);
-    let number = number(crashed.thread(), Status::of(crashed.thread()).as_ref());
+    let number = number(crashed.thread(), || Status::of(crashed.thread()));
     put_frames(&mut prepared.section, number, &prepared.frames);
 }
 
@@ -463,7 +463,7 @@ fn other_threads(prepared: &mut Prepared, crashed: ThreadId, deadline: Instant) 
             left_out += 1;
             continue;
         }
-        other_thread(prepared, id, number(id, status.as_ref()), name, deadline);
+        other_thread(prepared, id, number(id, || status), name, deadline);
     }
     if left_out > 0 {
         let mut text = Line::new();

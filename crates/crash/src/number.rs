@@ -3,8 +3,8 @@
 use backtrail_capture::local::Status;
 use backtrail_stacks::own::ThreadId;
 
-/// The number: Linux's own, and the low half of the one that Apple's systems give. Safe in a signal handler.
-pub(crate) fn number(thread: ThreadId, status: Option<&Status>) -> u32 {
+/// The number: Linux's own, and the low half of the one that Apple's systems give, for which alone `status` is asked. Safe in a signal handler.
+pub(crate) fn number(thread: ThreadId, status: impl FnOnce() -> Option<Status>) -> u32 {
     #[cfg(target_os = "linux")]
     {
         let _ = status;
@@ -12,6 +12,6 @@ pub(crate) fn number(thread: ThreadId, status: Option<&Status>) -> u32 {
     }
     #[cfg(not(target_os = "linux"))]
     {
-        status.map_or_else(|| thread.get(), Status::number)
+        status().map_or_else(|| thread.get(), |status| status.number())
     }
 }

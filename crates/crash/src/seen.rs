@@ -33,7 +33,7 @@ impl Seen<'_> {
     /// The kernel's id of the thread that crashed.
     pub fn thread(&self) -> u32 {
         let thread = self.crashed.thread();
-        number(thread, Status::of(thread).as_ref())
+        number(thread, || Status::of(thread))
     }
 
     /// The frames of that thread, innermost first: the first is the instruction that failed, the others are return addresses as a

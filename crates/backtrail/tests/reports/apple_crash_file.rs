@@ -5,7 +5,7 @@ use crate::sample::{each_report, frame, functions};
 use backtrail::{Analysis, Limits, NoProgress, Report, Symbols};
 use backtrail_capture::crash_file::{CrashFile, NsException, write};
 use backtrail_capture::mach::Exception;
-use backtrail_capture::{Fault, MappedImage, Memory, Process, Snapshot, Source, Thread};
+use backtrail_capture::{Fault, MappedImage, Process, Snapshot, Source, Thread};
 use backtrail_core::{AddrRange, Avma, Bias, FrameAddress, ImageId, Registers, Svma};
 use backtrail_testkit::fixtures;
 
@@ -23,16 +23,8 @@ fn crash_file(report: &Report) -> Option<CrashFile<'static>> {
     let arch = process.arch.unwrap();
     let exception = report.exception.as_ref().unwrap();
     let mut file = CrashFile::new(Snapshot {
-        source: Source::CrashFile,
-        arch,
         process: Process { pid: process.pid, executable: process.path.clone(), ..Process::default() },
-        fault: None,
-        threads: Vec::new(),
-        images: Vec::new(),
-        mappings: Vec::new(),
-        memory: Memory::default(),
-        pointer_authentication: None,
-        notes: Vec::new(),
+        ..Snapshot::new(Source::CrashFile, arch)
     });
     match (exception.kind.as_deref(), exception.signal.as_deref()) {
         (Some("EXC_BAD_ACCESS"), _) => {

@@ -12,8 +12,7 @@ mod tests;
 
 use crate::mach::Exception;
 use crate::{
-    Error, ErrorKind, Fault, Limits, MappedImage, Mapping, Memory, Process, Snapshot, Source, Thread,
-    parse_maps,
+    Error, ErrorKind, Fault, Limits, MappedImage, Mapping, Memory, Snapshot, Source, Thread, parse_maps,
 };
 use backtrail_core::{AddrRange, Arch, Avma, Bias, FrameAddress, ImageId, Register, Registers, Svma};
 use fields::Fields;
@@ -146,18 +145,7 @@ struct Reader<'d, 'l> {
 
 impl<'d, 'l> Reader<'d, 'l> {
     fn new(arch: Arch, limits: &'l Limits) -> Self {
-        let snapshot = Snapshot {
-            source: Source::CrashFile,
-            arch,
-            process: Process::default(),
-            fault: None,
-            threads: Vec::new(),
-            images: Vec::new(),
-            mappings: Vec::new(),
-            memory: Memory::default(),
-            pointer_authentication: None,
-            notes: Vec::new(),
-        };
+        let snapshot = Snapshot::new(Source::CrashFile, arch);
         Self { file: CrashFile::new(snapshot), limits, crashed: None, memory: Vec::new(), maps: Vec::new() }
     }
 

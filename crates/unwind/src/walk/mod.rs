@@ -32,8 +32,8 @@ use core::cell::Cell;
 ///
 /// # Signal safety
 ///
-/// Over images whose rules are compiled ([`PlacedModule::compiled`]) a walk allocates nothing, takes no lock and calls
-/// nothing but `memory`.
+/// A walk allocates nothing, takes no lock and calls nothing but `memory`. Over images with tables
+/// ([`PlacedModule::new`]) it reads their bytes, too, and needs more of its thread's stack than over compiled ones.
 #[derive(Debug)]
 pub struct Walk<'a, M: ?Sized> {
     registers: Registers,
