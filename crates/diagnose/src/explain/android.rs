@@ -239,7 +239,7 @@ pub(super) fn abort_message(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     if lower.contains("jni detected error in application") {
         draft.lead(
             format!("Misuse of JNI: {}", super::jni::words(message)),
-            "The runtime found a call of JNI that is wrong.",
+            "The runtime found an invalid JNI call.",
         );
         if !super::jni::tell(message, draft) {
             draft.cause("A reference that was deleted or is of another thread; a call while an exception is pending; a wrong signature.");

@@ -17,14 +17,14 @@ struct Rule {
 const RULES: [Rule; 7] = [
     Rule {
         parts: &["after critical get"],
-        meaning: "A thread may call nothing else of JNI between GetPrimitiveArrayCritical or GetStringCritical and the release.",
-        cause: "Another call of JNI inside of the critical part.",
-        next: "Fetch everything that the code needs of JNI before the critical part, and release before the next call.",
+        meaning: "A thread may make no other JNI call between GetPrimitiveArrayCritical or GetStringCritical and the release: its critical region.",
+        cause: "Another JNI call inside the critical region.",
+        next: "Make all other JNI calls before the critical region, and leave it before the next one.",
     },
     Rule {
         parts: &["pending exception"],
-        meaning: "A Java exception was under way, during which most of JNI may not be called.",
-        cause: "An earlier call of JNI threw, and its result was used without ExceptionCheck.",
+        meaning: "A Java exception was pending. Most JNI calls are not allowed until it is handled or cleared.",
+        cause: "An earlier JNI call threw, and its result was used without ExceptionCheck.",
         next: "Check for an exception after each call that may throw; the message or the log names the exception.",
     },
     Rule {
@@ -42,8 +42,8 @@ const RULES: [Rule; 7] = [
             "stale reference",
             "native code passing in reference",
         ],
-        meaning: "The reference is none, or is none any more.",
-        cause: "A local reference that was kept beyond the call or for another thread, a reference that was deleted before, or a number that never was one.",
+        meaning: "The reference is not valid, or no longer valid.",
+        cause: "A local reference that was kept beyond the call or for another thread, a reference that was deleted before, or a value that never was a reference.",
         next: "Keep objects beyond a call by NewGlobalRef, and delete each reference once.",
     },
     Rule {
@@ -54,7 +54,7 @@ const RULES: [Rule; 7] = [
     },
     Rule {
         parts: &["Modified UTF-8"],
-        meaning: "The bytes given for a string are no modified UTF-8, which JNI takes.",
+        meaning: "The bytes passed for a string are not valid modified UTF-8, which JNI requires.",
         cause: "Text in ordinary UTF-8 with characters beyond the basic plane (emoji), in another encoding, or not ended by a zero byte.",
         next: "Make strings of such text by NewString from UTF-16, or by Java's String(byte[], \"UTF-8\").",
     },
