@@ -8,7 +8,7 @@
 //! - [`crash_file`]: what a process's own crash handler wrote;
 //! - `local`: the threads and images of this process, on Linux, macOS and iOS;
 //! - [`mach`]: what an Apple process's memory and kernel answers mean, without any call;
-//! - [`minidump`]: a minidump of Breakpad, Crashpad or Windows (feature `minidump`).
+//! - `minidump`: a minidump of Breakpad, Crashpad or Windows (feature `minidump`).
 //! - `remote`: another process while it runs (Linux), with what [`procfs`] tells of it. It alone reads more than bytes.
 //!
 //! # What the caller does

@@ -205,6 +205,17 @@ pub(crate) struct Database {
     readers: Readers,
 }
 
+/// A write that was started.
+#[must_use = "whether it succeeded is known when it was waited for"]
+pub(crate) struct Write<T>(Receiver<Result<T>>);
+
+impl<T> Write<T> {
+    /// Returns when it is on disk. Blocks.
+    pub(crate) fn wait(self) -> Result<T> {
+        self.0.recv().map_err(|_| DatabaseError::Closed)?
+    }
+}
+
 /// Connections for reading.
 #[derive(Default)]
 struct Readers {
@@ -285,6 +296,15 @@ impl Database {
         &self,
         work: impl FnOnce(&Connection) -> Result<T> + Send + 'static,
     ) -> Result<T> {
+        self.start_write(work)?.wait()
+    }
+
+    /// Has `work` done in a transaction, and does not wait for it: writes that are started one after the other are done in that order,
+    /// and mostly committed together. Blocks only where very many wait.
+    pub(crate) fn start_write<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Connection) -> Result<T> + Send + 'static,
+    ) -> Result<Write<T>> {
         let (answer, result) = channel();
         let job: Job = Box::new(move |connection| {
             let done = connection.map_or(Err(DatabaseError::Closed), work);
@@ -292,7 +312,7 @@ impl Database {
         });
         let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner).clone();
         writer.ok_or(DatabaseError::Closed)?.send(job).map_err(|_| DatabaseError::Closed)?;
-        result.recv().map_err(|_| DatabaseError::Closed)?
+        Ok(Write(result))
     }
 
     /// Has `work` read what was committed, at one moment. Blocks; not within another one's `work`.

@@ -114,8 +114,9 @@ pub(crate) struct Leased {
 /// How often a report is tried.
 const MAX_ATTEMPTS: i64 = 3;
 
-/// Takes reports to work until then: those that wait, and those whose worker did not end in time. What was tried before is taken
-/// alone, so that a report that ends the server takes no others along; what was tried too often is set apart.
+/// Takes reports to work until then: those that wait, and those whose worker did not end in time. What was tried too often is set
+/// apart. What was tried before is taken alone, and only one of these is worked at a time: a report that ends the server again and again
+/// would else have others tried as often as itself, and set apart with it.
 pub(crate) fn lease(connection: &Connection, count: usize, until: i64) -> Result<Vec<Leased>> {
     let now = now();
     connection.execute(
@@ -188,10 +189,13 @@ pub(crate) fn want_again<'i>(
     Ok(())
 }
 
-/// How often the next report was tried; `None` where none waits.
+/// How often the next report was tried; `None` where none waits. While one is worked that was tried before, no further one of these is
+/// next.
 fn first_tried(connection: &Connection, now: i64) -> Result<Option<i64>> {
     let sql = "SELECT attempts FROM report WHERE state IN ('waiting', 'leased') \
-        AND (lease_until IS NULL OR lease_until < ?1) ORDER BY lease_until NULLS FIRST, id LIMIT 1";
+        AND (lease_until IS NULL OR lease_until < ?1) AND (attempts = 0 OR NOT EXISTS \
+        (SELECT 1 FROM report WHERE state = 'leased' AND attempts > 1 AND lease_until >= ?1)) \
+        ORDER BY lease_until NULLS FIRST, id LIMIT 1";
     connection.query_row(sql, params![now], |row| row.get(0)).optional()
 }
 
@@ -333,6 +337,39 @@ mod tests {
             let state: String =
                 connection.query_row("SELECT state FROM report", params![], |row| row.get(0)).unwrap();
             assert_eq!(state, "quarantined");
+        });
+    }
+
+    #[test]
+    fn a_report_that_ends_the_server_takes_no_others_along() {
+        with_database(|connection| {
+            let add = |content| add(connection, &report(content, true, content), 0).unwrap();
+            let some = || lease(connection, 10, now() + 60_000).unwrap();
+            let names =
+                |leased: &[Leased]| leased.iter().map(|report| report.blob.clone()).collect::<Vec<_>>();
+            // A replica that is there, as that of this test, has its own: as if it were gone.
+            let ended = "UPDATE report SET state = 'waiting', lease_until = NULL WHERE state = 'leased'";
+            add("ends it");
+            add("good");
+            assert_eq!(some().len(), 2);
+            for attempt in 2..=3 {
+                connection.execute(ended, params![]).unwrap();
+                assert_eq!(names(&some()), ["ends it"], "attempt {attempt}");
+                assert!(some().is_empty(), "the other one waits until it is known what becomes of this one");
+                add(["new", "newer"][attempt - 2]);
+                assert_eq!(some().len(), 1, "what was not tried yet need not wait");
+            }
+            connection.execute(ended, params![]).unwrap();
+            let mut worked = Vec::new();
+            while let [report] = some().as_slice() {
+                worked.push(report.blob.clone());
+                assert!(end(connection, report, "done", None).unwrap());
+            }
+            worked.sort();
+            assert_eq!(worked, ["good", "new", "newer"]);
+            let apart = "SELECT blob FROM report WHERE state = 'quarantined'";
+            let apart: Vec<String> = connection.query_map(apart, params![], |row| row.get(0)).unwrap();
+            assert_eq!(apart, ["ends it"]);
         });
     }
 

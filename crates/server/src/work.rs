@@ -1,7 +1,7 @@
 //! Workers: take reports that wait, find names, explain, attribute, group, and count.
 
 use crate::analyses;
-use crate::database::{Connection, Result};
+use crate::database::{Connection, Result, Write};
 use crate::issues::{self, Facts, Which};
 use crate::objects::is_passing;
 use crate::owners::{Part, UNKNOWN};
@@ -48,97 +48,125 @@ pub(crate) fn start(app: &App) -> io::Result<Vec<JoinHandle<()>>> {
 }
 
 fn work(app: &State) {
-    // A lease that failed: where only its answer was lost, reports are leased that nobody works.
-    let mut lost = None::<i64>;
+    let mut done = Done::default();
+    // Leases that failed: where only the answer was lost, reports are leased that nobody works.
+    let mut lost = Vec::new();
     while !app.bell.is_closed() {
         let seen = app.bell.times();
-        let given_back = match lost {
-            Some(until) => app.database.write(move |connection| queue::give_back(connection, until)),
-            None => Ok(()),
-        };
         let until = app.lease_end(now() + LEASE);
-        let worked = given_back.and_then(|()| {
-            lost = Some(until);
-            some(app, until)
-        });
-        match worked {
-            Ok(count) => {
-                lost = None;
-                if count == 0 {
-                    app.bell.wait(seen, PATROL);
-                }
-            }
+        match turn(app, until, &mut lost, &mut done) {
+            Ok(true) => {}
+            Ok(false) => app.bell.wait(seen, PATROL),
             Err(error) => {
                 crate::error::eprint_problem(&error.to_string());
-                app.bell.wait(seen, PATROL);
+                // New reports are no reason to try sooner to write down what is done.
+                if done.reports.is_empty() {
+                    app.bell.wait(seen, PATROL);
+                } else {
+                    std::thread::sleep(AFTER_FAILURE);
+                }
             }
         }
     }
+    if let Err(error) = done.start_write(app).and_then(|written| done.written(app, written)) {
+        crate::error::eprint_problem(&error.to_string());
+    }
 }
 
-/// Works some reports, which it has until then, and returns how many there were.
-fn some(app: &State, until: i64) -> Result<usize> {
-    let leased = app.database.write(move |connection| queue::lease(connection, TOGETHER, until))?;
-    let count = leased.len();
-    if count == 0 {
+/// Writes down what is done, takes further reports in the same commit, and works them; `false` where there are none.
+fn turn(app: &State, until: i64, lost: &mut Vec<i64>, done: &mut Done) -> Result<bool> {
+    let written = done.start_write(app)?;
+    // Whoever comes first takes reports whose lease has ended.
+    lost.retain(|until| *until > now());
+    let give_back = lost.clone();
+    lost.push(until);
+    let leased = app.database.start_write(move |connection| {
+        give_back.iter().try_for_each(|until| queue::give_back(connection, *until))?;
+        queue::lease(connection, TOGETHER, until)
+    })?;
+    // Where something fails, the lease is given back in the next turn.
+    done.written(app, written)?;
+    let leased = leased.wait()?;
+    follow_symbols(app, &leased)?;
+    lost.clear();
+    if leased.is_empty() {
         // Counting goes through all that waits: only when that is little.
         let waiting = app.database.read(queue::waiting)?;
         app.counters.waiting.store(waiting, Ordering::Relaxed);
-        return Ok(0);
+        return Ok(false);
     }
-    let symbols = leased.first().map_or(0, |report| report.symbols);
-    let follows = app.database.is_shared() || app.objects.is_remote();
-    if follows && app.followed.load(Ordering::Relaxed) != symbols {
-        // Reports that waited for symbols of another replica are worked with them.
-        match replicas::follow_symbols(app) {
-            Err(error) if app.objects.is_remote() => {
-                // Without them they would be done, and stay without names.
-                let why = error.to_string();
-                app.database.write(move |connection| {
-                    let mut leased = leased.iter();
-                    leased.try_for_each(|report| queue::put_off(connection, report, &why, now() + AGAIN))
-                })?;
-                return Err(error);
-            }
-            followed => {
-                app.followed.store(symbols, Ordering::Relaxed);
-                followed.unwrap_or_else(|error| crate::error::eprint_problem(&error.to_string()));
-            }
-        }
-    }
-    let mut done = Vec::with_capacity(count);
-    for report in leased {
+    let worked = leased.into_iter().map(|report| {
         let worked = catch_unwind(AssertUnwindSafe(|| one(app, &report)));
-        done.push((report, worked.unwrap_or_else(|_| Worked::Failed("a fault of the server".to_owned()))));
-    }
-    let ended = write_down(app, &Arc::new(done))?;
-    app.counters.worked.fetch_add(ended, Ordering::Relaxed);
-    let less = |waiting: u64| Some(waiting.saturating_sub(ended));
-    let _ = app.counters.waiting.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
-    Ok(count)
+        (report, worked.unwrap_or_else(|_| Worked::Failed("a fault of the server".to_owned())))
+    });
+    *done = Done { reports: Arc::new(worked.collect()), until };
+    Ok(true)
 }
 
-/// Writes down what became of reports, and returns of how many the work ended. A full disk may have room again later: until the
-/// lease ends nobody else has them.
-fn write_down(app: &State, done: &Arc<Vec<(Leased, Worked)>>) -> Result<u64> {
-    let end = now() + LEASE;
-    loop {
-        let done = Arc::clone(done);
-        let written = app.database.write(move |connection| {
+/// Reports that waited for symbols of another replica are worked with them; they are put off where those are not to be had.
+fn follow_symbols(app: &State, leased: &[Leased]) -> Result<()> {
+    let follows = app.database.is_shared() || app.objects.is_remote();
+    let Some(symbols) = leased.first().filter(|_| follows).map(|report| report.symbols) else {
+        return Ok(());
+    };
+    if app.followed.load(Ordering::Relaxed) == symbols {
+        return Ok(());
+    }
+    match replicas::follow_symbols(app) {
+        Err(error) if app.objects.is_remote() => {
+            // Without them they would be done, and stay without names.
+            let (leased, why) = (leased.to_vec(), error.to_string());
+            app.database.write(move |connection| {
+                let mut leased = leased.iter();
+                leased.try_for_each(|report| queue::put_off(connection, report, &why, now() + AGAIN))
+            })?;
+            return Err(error);
+        }
+        followed => {
+            app.followed.store(symbols, Ordering::Relaxed);
+            followed.unwrap_or_else(|error| crate::error::eprint_problem(&error.to_string()));
+        }
+    }
+    Ok(())
+}
+
+/// Reports that were worked, and what became of them, until that is written down.
+#[derive(Default)]
+struct Done {
+    reports: Arc<Vec<(Leased, Worked)>>,
+    /// Until then nobody else has them.
+    until: i64,
+}
+
+impl Done {
+    /// Starts to write it down, if there is something.
+    fn start_write(&self, app: &State) -> Result<Option<Write<u64>>> {
+        if self.reports.is_empty() {
+            return Ok(None);
+        }
+        let reports = Arc::clone(&self.reports);
+        let written = app.database.start_write(move |connection| {
             let mut ended = 0;
-            for (report, worked) in done.iter() {
+            for (report, worked) in reports.iter() {
                 ended += u64::from(finish(connection, report, worked)?);
             }
             Ok(ended)
         });
-        match written {
-            Err(error) if now() < end && !app.bell.is_closed() => {
-                crate::error::eprint_problem(&error.to_string());
-                // New reports are no reason to try it sooner.
-                std::thread::sleep(AFTER_FAILURE);
-            }
-            written => return written,
+        written.map(Some)
+    }
+
+    /// Waits until that is written. Where it fails, it is kept to be tried again, until the lease ends: a full disk may have room later.
+    fn written(&mut self, app: &State, written: Option<Write<u64>>) -> Result<()> {
+        let Some(written) = written else { return Ok(()) };
+        let written = written.wait();
+        if written.is_ok() || self.until <= now() {
+            self.reports = Arc::default();
         }
+        let ended = written?;
+        app.counters.worked.fetch_add(ended, Ordering::Relaxed);
+        let less = |waiting: u64| Some(waiting.saturating_sub(ended));
+        let _ = app.counters.waiting.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+        Ok(())
     }
 }
 
