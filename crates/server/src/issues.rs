@@ -17,6 +17,8 @@ pub(crate) struct Facts {
     /// Whose code it is, and in which app.
     pub(crate) part: Part,
     pub(crate) why: String,
+    /// What else it is found by: functions, files and images of its stack.
+    pub(crate) code: String,
     pub(crate) release: String,
     pub(crate) os: String,
     pub(crate) device: Option<String>,
@@ -91,6 +93,11 @@ pub(crate) fn count(connection: &Connection, which: Which, facts: &Facts) -> Res
         connection.execute(
             "UPDATE issue SET count = count + 1, first = min(first, ?2), last = max(last, ?2) WHERE id = ?1",
             params![issue, which.received],
+        )?;
+        // Issues of earlier versions have none.
+        connection.execute(
+            "UPDATE issue SET code = ?2 WHERE id = ?1 AND code = '' AND ?2 <> ''",
+            params![issue, facts.code],
         )?;
     }
     Ok(())
@@ -237,8 +244,8 @@ fn place(
             lead(connection, project, symbol_key, true, issue)?;
             connection.execute(
                 "UPDATE issue SET has_names = 1, name = ?2, title = ?3, kind = ?4, owner = ?5, \
-                 why = ?6 WHERE id = ?1",
-                params![issue, symbol_key, facts.title, facts.kind, facts.part.owner, facts.why],
+                 why = ?6, code = ?7 WHERE id = ?1",
+                params![issue, symbol_key, facts.title, facts.kind, facts.part.owner, facts.why, facts.code],
             )?;
             Ok(issue)
         }
@@ -275,8 +282,8 @@ fn make(
     facts: &Facts,
 ) -> Result<i64> {
     let issue = connection.query_row(
-        "INSERT INTO issue (project, name, title, kind, owner, why, has_names, first, last) \
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8) RETURNING id",
+        "INSERT INTO issue (project, name, title, kind, owner, why, has_names, first, last, code) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8, ?9) RETURNING id",
         params![
             which.project,
             symbol_key.unwrap_or(key),
@@ -285,7 +292,8 @@ fn make(
             facts.part.owner,
             facts.why,
             symbol_key.is_some(),
-            which.received
+            which.received,
+            facts.code
         ],
         |row| row.get(0),
     )?;

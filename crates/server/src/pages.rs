@@ -259,6 +259,13 @@ async fn issues(
 ) -> Response {
     visit(&app, headers, uri, project, move |visit| {
         let Asked { state, text, sort, offset } = asked;
+        // Somebody has a report's id from a user or a log.
+        let id = text.trim().replace('-', "");
+        let report =
+            visit.app.database.read(|connection| views::report(connection, visit.project.id, &id))?;
+        if let Some(report) = report {
+            return Ok(see(&format!("/projects/{}/reports/{}", visit.project.slug, report.event_id)));
+        }
         let state = state.unwrap_or_else(|| "open".to_owned());
         let filter = Filter { state, text, sort, offset };
         let rows = visit.app.database.read(|connection| {

@@ -2,6 +2,7 @@
 
 use crate::database::{Connection, Give, OptionalExtension as _, Result, Row, params};
 use crate::time::{day, now};
+use std::fmt::Write as _;
 
 /// An issue in a list.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -48,7 +49,7 @@ fn issue_of(row: &Row<'_>) -> Result<Issue> {
 pub(crate) struct Filter {
     /// `open`, `resolved`, `ignored`; empty for all.
     pub(crate) state: String,
-    /// Words that title, owner or the functions that it is grouped by have in them, each somewhere.
+    /// What is looked for: [`Sought`].
     pub(crate) text: String,
     /// `count`, `first`, or by the last report.
     pub(crate) sort: String,
@@ -65,8 +66,12 @@ pub(crate) fn issues(connection: &Connection, project: i64, filter: &Filter) -> 
         "first" => "first DESC, id DESC",
         _ => "last DESC, id DESC",
     };
-    let (long, short) = words(&filter.text);
-    let (found, sought) = connection.search(&long, 6);
+    let sought = Sought::new(&filter.text);
+    let (mut found, mut values) = connection.search(&sought.words, 6);
+    for (condition, pattern) in sought.values {
+        values.push(pattern);
+        let _ = write!(found, " AND {}", condition.replace('#', &format!("lower(?{})", 5 + values.len())));
+    }
     let sql = format!(
         "SELECT {ISSUE} FROM issue WHERE project = ?1 AND merged_into IS NULL AND count > 0 \
          AND (?2 = '' OR state = ?2) \
@@ -74,9 +79,9 @@ pub(crate) fn issues(connection: &Connection, project: i64, filter: &Filter) -> 
          ORDER BY {order} LIMIT ?4 OFFSET ?5"
     );
     let offset = filter.offset.max(0);
-    let mut values = params![project, filter.state, short, PAGE + 1, offset].to_vec();
-    values.extend(sought.iter().map(Give::given));
-    connection.query_map(&sql, &values, issue_of)
+    let mut given = params![project, filter.state, sought.short, PAGE + 1, offset].to_vec();
+    given.extend(values.iter().map(Give::given));
+    connection.query_map(&sql, &given, issue_of)
 }
 
 /// Words that are looked for.
@@ -84,15 +89,73 @@ const MAX_WORDS: usize = 16;
 /// Letters of one of them.
 const MAX_WORD: usize = 100;
 
-/// What is looked for; and the first word that is too short for that, which is looked for in titles.
-fn words(text: &str) -> (Vec<String>, String) {
-    const SHORTEST: usize = 3;
-    let clean = |word: &str| -> String {
-        word.chars().filter(|letter| !letter.is_control()).take(MAX_WORD).collect()
-    };
-    let words = text.split_whitespace().take(MAX_WORDS).map(clean);
-    let (long, short): (Vec<_>, Vec<_>) = words.partition(|word| word.chars().count() >= SHORTEST);
-    (long, short.into_iter().next().unwrap_or_default())
+/// What a search may name, and the condition: `#` stands for its value.
+const FIELDS: [(&str, &str); 4] = [
+    (
+        "release:",
+        "EXISTS (SELECT 1 FROM issue_day WHERE issue_day.issue = issue.id AND lower(release) LIKE # ESCAPE '\\')",
+    ),
+    (
+        "os:",
+        "EXISTS (SELECT 1 FROM issue_day WHERE issue_day.issue = issue.id AND lower(os) LIKE # ESCAPE '\\')",
+    ),
+    ("owner:", "lower(owner) LIKE # ESCAPE '\\'"),
+    ("assignee:", "lower(coalesce(assignee, '')) LIKE # ESCAPE '\\'"),
+];
+
+/// What is looked for in issues: words, which title, owner or code have in them, each somewhere; and fields with a value, in which `*`
+/// stands for anything. What has blanks in it stands in quotation marks.
+#[derive(PartialEq, Eq, Debug, Default)]
+struct Sought {
+    words: Vec<String>,
+    /// The first word that is too short for that: it is looked for in titles.
+    short: String,
+    /// Conditions of [`FIELDS`], each with the pattern of its value.
+    values: Vec<(&'static str, String)>,
+}
+
+impl Sought {
+    fn new(text: &str) -> Self {
+        const SHORTEST: usize = 3;
+        let mut sought = Self::default();
+        let mut rest = text.trim_start();
+        for _ in 0..MAX_WORDS {
+            if rest.is_empty() {
+                break;
+            }
+            let named = |(name, _): &&(&str, &str)| {
+                rest.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name))
+            };
+            let field = FIELDS.iter().find(named);
+            let value = field.map_or(rest, |(name, _)| rest.get(name.len()..).unwrap_or_default());
+            let quoted = value.strip_prefix('"').and_then(|value| value.split_once('"'));
+            let (word, behind) = quoted
+                .unwrap_or_else(|| value.split_at(value.find(char::is_whitespace).unwrap_or(value.len())));
+            rest = behind.trim_start();
+            let word: String = word.chars().filter(|letter| !letter.is_control()).take(MAX_WORD).collect();
+            match field {
+                _ if word.is_empty() => {}
+                Some((_, condition)) => sought.values.push((condition, pattern(&word))),
+                None if word.chars().count() >= SHORTEST => sought.words.push(word),
+                None if sought.short.is_empty() => sought.short = word,
+                None => {}
+            }
+        }
+        sought
+    }
+}
+
+/// A value as a pattern of SQL's `LIKE`.
+fn pattern(value: &str) -> String {
+    let mut pattern = String::with_capacity(value.len());
+    for letter in value.chars() {
+        match letter {
+            '*' => pattern.push('%'),
+            '%' | '_' | '\\' => pattern.extend(['\\', letter]),
+            _ => pattern.push(letter),
+        }
+    }
+    pattern
 }
 
 /// An issue; one that was merged leads to that which it is a part of.
@@ -342,5 +405,27 @@ pub(crate) fn decide(connection: &Connection, project: i64, issue: i64, decision
     match decision.merge_into {
         Some(into) => crate::issues::merge(connection, project, issue, into),
         None => Ok(true),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_looked_for_is_words_and_fields() {
+        let sought = |text: &str| {
+            let Sought { words, short, values } = Sought::new(text);
+            let values: Vec<_> = values.into_iter().map(|(_, pattern)| pattern).collect();
+            (words.join("|"), short, values.join("|"))
+        };
+        let is =
+            |words: &str, short: &str, values: &str| (words.to_owned(), short.to_owned(), values.to_owned());
+        assert_eq!(sought("null  ab pointer cd"), is("null|pointer", "ab", ""));
+        assert_eq!(sought("\"two words\" third"), is("two words|third", "", ""));
+        assert_eq!(sought("os:\"iPhone OS 16*\" Release:1.2 x_y%:"), is("x_y%:", "", "iPhone OS 16%|1.2"));
+        assert_eq!(sought("owner:a_b%\\"), is("", "", "a\\_b\\%\\\\"));
+        assert_eq!(sought("os: title:null \"open"), is("title:null|\"open", "", ""));
+        assert_eq!(sought("\"\" \"\"\" \u{1}"), is("", "\"", ""));
     }
 }

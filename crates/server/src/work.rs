@@ -9,7 +9,9 @@ use crate::queue::{self, Leased};
 use crate::replicas;
 use crate::state::{App, State};
 use crate::time::{day, now};
-use backtrail::{Analysis, AnalysisError, Grouped, Image, Limits, SymbolStatus, is_crash};
+use backtrail::{
+    Analysis, AnalysisError, Grouped, Image, Limits, Report, SymbolStatus, Trust, is_crash, telling_stack,
+};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -254,6 +256,7 @@ fn facts(analysis: &Analysis, stated_release: Option<&str>) -> Facts {
         kind: group.map(|group| shortened(&group.kind)).unwrap_or_default(),
         part,
         why: group.map(|group| group.why.join("\n")).unwrap_or_default(),
+        code: code(report),
         release: shortened(release),
         os: shortened(report.os.as_deref().unwrap_or("unknown")),
         device: report.device.as_deref().map(shortened),
@@ -262,6 +265,36 @@ fn facts(analysis: &Analysis, stated_release: Option<&str>) -> Facts {
         missing: images.filter_map(missing).take(MAX_MISSING).collect(),
     }
 }
+
+/// Functions, files and images of the stack that shows what happened, each once, a line each.
+fn code(report: &Report) -> String {
+    let mut lines = Vec::new();
+    let mut left = MAX_CODE;
+    let mut add = |text: &str| {
+        let text = text.trim();
+        let fits = !text.is_empty() && text.len() <= MAX_CODE_LINE && text.len() < left;
+        if fits && lines.len() < MAX_CODE_LINES && !lines.iter().any(|line| line == text) {
+            left -= text.len() + 1;
+            lines.push(text.to_owned());
+        }
+    };
+    let frames = telling_stack(report).into_iter().flat_map(|(_, frames)| frames);
+    // What follows a guess is one, too.
+    for frame in frames.take_while(|frame| frame.trust != Trust::Scan).take(MAX_CODE_LINES) {
+        frame.names().for_each(&mut add);
+        for file in frame.functions.iter().filter_map(|function| function.file.as_deref()) {
+            add(file.rsplit(['/', '\\']).next().unwrap_or_default());
+        }
+        let image = frame.image.and_then(|position| report.process.images.get(position));
+        add(image.map(|image| image.name.as_str()).or(frame.image_name.as_deref()).unwrap_or_default());
+    }
+    lines.join("\n")
+}
+
+/// Bytes of what an issue is found by; of one of its lines; and how many of these there are.
+const MAX_CODE: usize = 4096;
+const MAX_CODE_LINE: usize = 500;
+const MAX_CODE_LINES: usize = 128;
 
 /// An image that further symbols would help.
 fn missing(image: &Image) -> Option<(String, String, Option<String>)> {

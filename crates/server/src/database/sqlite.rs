@@ -28,6 +28,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("0013.sql"),
     include_str!("0014.sql"),
     include_str!("0015.sql"),
+    include_str!("0016.sql"),
 ];
 
 /// Bytes of a page.

@@ -62,8 +62,12 @@ pub(super) fn issues(
                         option value=(sort) selected[filter.sort == sort] { (name) }
                     }
                 } }
-                label { "Search " input type="search" name="text" value=(filter.text); }
+                label { "Search " input type="search" name="text" value=(filter.text) aria-describedby="search"; }
                 button { "Show" }
+            }
+            p.faint id="search" {
+                "Words of title, owner, functions, files and images; " code { "release:" } ", " code { "os:" } ", "
+                code { "owner:" } ", " code { "assignee:" } " with a value, as " code { "release:2.1*" } "; or a report's id."
             }
             @if rows.is_empty() { p { "There are none." } }
             ul.issues {

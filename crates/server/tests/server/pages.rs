@@ -111,6 +111,10 @@ fn markup_of_strangers_stays_text() {
         shown += usize::from(text.contains("&lt;script&gt;"));
     }
     assert!(shown > 1, "the text is shown, as text");
+    let report = server.page(&cookie, "/projects/default?text=9EC79C33-EC99-42AB-8353-589FCB2E04DC");
+    let page = "location: /projects/default/reports/9ec79c33ec9942ab8353589fcb2e04dc";
+    assert!(report.status == 303 && report.head.contains(page), "a report's id leads to it: {}", report.head);
+    assert_eq!(server.page(&cookie, "/projects/default?text=9ec79c33ec9942ab8353589fcb2e04dd").status, 200);
     let query = server.page(&cookie, "/projects/default?text=%22%3E%3Cscript%3E").text();
     assert!(!query.contains("<script"), "{query}");
 }

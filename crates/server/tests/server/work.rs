@@ -253,10 +253,33 @@ fn issues_are_found_by_words() {
     assert_eq!(found("pointer+nowhere"), 0, "all of them");
     assert_eq!(found("weather"), 2, "the owner has it");
     assert_eq!((found("0x+pointer"), found("zq+pointer")), (1, 0), "what is short is looked for in titles");
+    assert_eq!(
+        (found("semaphore_wait_slow"), found("libdispatch.dylib")),
+        (1, 1),
+        "functions and images of stacks"
+    );
+    assert_eq!((found("libdispatch.so"), found("-%5BUIEventFetcher")), (0, 0), "not of other threads");
+    assert_eq!((found("release:2.1*"), found("release:1*")), (2, 0));
+    assert_eq!(found("Null+RELEASE:2*+os:%22iPhone+OS+17.4*%22+owner:*weather*"), 1);
+    assert_eq!((found("owner:weather"), found("os:iPhone"), found("release:%25")), (0, 0, 0), "whole values");
+    assert_eq!(found("assignee:ann*"), 0);
     // Nothing of it is an operator, and nothing of it an error.
-    for hostile in
-        ["%22", "%22%22%22", "NEAR(a+b)", "a*b+OR+NOT", "title:null", "%00abc", "%5E-%28%29%7B%7D", "'--"]
-    {
+    for hostile in [
+        "%22",
+        "os:",
+        "os:%22",
+        "owner:%22%22",
+        "release:%5C",
+        "os:%00",
+        "release:*******************",
+        "%22%22%22",
+        "NEAR(a+b)",
+        "a*b+OR+NOT",
+        "title:null",
+        "%00abc",
+        "%5E-%28%29%7B%7D",
+        "'--",
+    ] {
         let answer = server.get(&format!("/api/v1/projects/1/issues?text={hostile}"));
         assert_eq!(answer.status, 200, "{hostile}: {}", answer.text());
     }
