@@ -102,9 +102,10 @@ pub fn learn(files: &[(&str, &[u8])], options: &LearnOptions) -> Result<Learned>
 fn add(builds: &mut Vec<Vec<Member>>, members: Vec<Member>) {
     let is_other = |build: &[Member]| {
         let of_name = |member: &&Member| build.iter().any(|known| known.name == member.name);
-        let is_there = |member: &&Member| build.iter().any(|known| known.is_same(member));
-        let other = members.iter().filter(|member| of_name(member) && !is_there(member)).count();
-        other * 2 > members.len()
+        let is_there = |member: &Member| build.iter().any(|known| known.is_same(member));
+        let common: Vec<_> = members.iter().filter(of_name).collect();
+        // Parts of one library may have a name in common by chance.
+        common.len() * 2 > members.len() && !common.into_iter().all(is_there)
     };
     let build = builds.iter_mut().find(|build| !is_other(build));
     match build {

@@ -236,7 +236,19 @@ fn a_simulators_build_is_apart_from_a_devices() {
             assert_eq!((owned.version.as_deref(), owned.how == "changed"), (Some("2.1"), false));
         }
     }
-    // Files that are parts of one library stay one; a build that is the same is there once.
+    // Builds that differ in one object file are two as well: most of the code of a C library is the same in both.
+    let mixed = device.directory.join("libmixed.a");
+    let member = |built: &Built, number: u32| built.directory.join(format!("lib{number}.o"));
+    run(Command::new(&tools.ar)
+        .arg("rcs")
+        .arg(&mixed)
+        .args((0..3).map(|number| member(&device, number)))
+        .arg(member(&simulator, 3)));
+    let mixed = std::fs::read(mixed).unwrap();
+    let files_of_two = [files[0], ("ios-arm64-simulator/libvendor.a", &*mixed)];
+    let two = learn(&files_of_two, &LearnOptions::new("Vendor", "2.1")).unwrap().fingerprint;
+    assert_eq!(two.architectures().count(), 2);
+    // A build that is the same is there once.
     let same = learn(&[files[0], files[0]], &LearnOptions::new("Vendor", "2.1")).unwrap().fingerprint;
     let alone = learn(&files[..1], &LearnOptions::new("Vendor", "2.1")).unwrap().fingerprint;
     assert_eq!(same, alone);
