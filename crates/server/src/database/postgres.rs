@@ -296,8 +296,7 @@ pub(super) fn search(words: &[String], first: usize) -> (String, Vec<String>) {
         return (String::new(), Vec::new());
     }
     // What was merged into an issue is found by its own words, too.
-    let parts =
-        "AND id IN (SELECT coalesce(merged_into, id) FROM issue AS part WHERE part.project = issue.project";
+    let parts = "AND id IN (SELECT coalesce(merged_into, id) FROM issue AS part WHERE true";
     let mut condition = (first..).take(words.len()).fold(parts.to_owned(), |mut condition, number| {
         let _ = write!(condition, " AND part.words LIKE ?{number}");
         condition
@@ -463,7 +462,7 @@ mod tests {
         let (condition, values) = search(&[r"A_b%c\d".to_owned(), "two".to_owned()], 6);
         assert_eq!(
             condition,
-            "AND id IN (SELECT coalesce(merged_into, id) FROM issue AS part WHERE part.project = issue.project \
+            "AND id IN (SELECT coalesce(merged_into, id) FROM issue AS part WHERE true \
              AND part.words LIKE ?6 AND part.words LIKE ?7)"
         );
         assert_eq!(values, [r"%a\_b\%c\\d%", "%two%"]);
