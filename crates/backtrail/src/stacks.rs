@@ -117,15 +117,17 @@ impl Stacks {
         symbols: &Symbols,
         options: &StackOptions,
     ) -> Result<Option<Self>, StacksError> {
-        let captured = match CaptureKind::of(bytes) {
+        let index = symbols.index();
+        let capture: &dyn Fn() -> Result<Captured, StacksError> = match CaptureKind::of(bytes) {
             None => return Ok(None),
-            Some(CaptureKind::ElfCore) => stacks::core_bytes(bytes, None, symbols.index(), options)?,
-            Some(CaptureKind::CrashFile) => stacks::crash_file_bytes(bytes, symbols.index(), options)?,
+            Some(CaptureKind::ElfCore) => &|| stacks::core_bytes(bytes, None, index, options),
+            Some(CaptureKind::CrashFile) => &|| stacks::crash_file_bytes(bytes, index, options),
             #[cfg(feature = "minidump")]
-            Some(CaptureKind::Minidump) => stacks::minidump_bytes(bytes, symbols.index(), options)?,
+            Some(CaptureKind::Minidump) => &|| stacks::minidump_bytes(bytes, index, options),
             #[cfg(not(feature = "minidump"))]
             Some(CaptureKind::Minidump) => return Ok(None),
         };
+        let captured = with_binaries(symbols, capture)?;
         Ok(Some(named(captured, symbols, options.detail)))
     }
 
@@ -191,6 +193,9 @@ fn with_binaries(
     capture: impl Fn() -> Result<Captured, StacksError>,
 ) -> Result<Captured, StacksError> {
     let mut captured = capture()?;
+    if symbols.index().remote().is_none() {
+        return Ok(captured);
+    }
     let mut asked = BTreeSet::new();
     for _ in 0..MAX_WALKS {
         let process = &mut captured.report.process;

@@ -138,15 +138,22 @@ impl Fingerprint {
         self.has_calls
     }
 
+    /// What was learnt for an architecture. Of several builds the first: devices', which phones' reports are of.
     pub(crate) fn slice(&self, arch: Arch, is_mach_o: bool) -> Option<&Slice> {
-        let mut of_format = self.slices.iter().filter(|slice| slice.is_mach_o == is_mach_o);
-        let exact = of_format.clone().find(|slice| slice.arch == arch);
+        self.slices(arch, is_mach_o).next()
+    }
+
+    /// The builds of the library for an architecture: one, or a device's and a simulator's.
+    pub(crate) fn slices(&self, arch: Arch, is_mach_o: bool) -> impl Iterator<Item = &Slice> {
+        let of_format = self.slices.iter().filter(move |slice| slice.is_mach_o == is_mach_o);
+        let has_exact = of_format.clone().any(|slice| slice.arch == arch);
         // 32-bit ARM in ELF has one architecture, in Mach-O several that share most code.
-        exact.or_else(|| {
-            of_format.find(|slice| {
-                slice.arch.family() == arch.family() && arch.family() != backtrail_core::Family::Aarch64
-            })
-        })
+        let is_alike = move |slice: &Slice| {
+            slice.arch.family() == arch.family() && arch.family() != backtrail_core::Family::Aarch64
+        };
+        let first_alike = of_format.clone().find(|slice| is_alike(slice)).map(|slice| slice.arch);
+        let wanted = if has_exact { Some(arch) } else { first_alike };
+        of_format.filter(move |slice| Some(slice.arch) == wanted)
     }
 }
 

@@ -51,8 +51,9 @@ pub struct Learned {
 /// Where no file has code for an architecture that is known.
 pub fn learn(files: &[(&str, &[u8])], options: &LearnOptions) -> Result<Learned> {
     let mut problems = Vec::new();
-    let mut by_arch: BTreeMap<(bool, Arch), Vec<Member>> = BTreeMap::new();
+    let mut by_arch: BTreeMap<(bool, Arch), Vec<Vec<Member>>> = BTreeMap::new();
     for (file, data) in files {
+        let mut of_file: BTreeMap<(bool, Arch), Vec<Member>> = BTreeMap::new();
         for slice in slices(data, &options.limits)? {
             let name = slice.member.clone().unwrap_or_else(|| (*file).to_owned());
             let object = match slice.parse(&options.limits) {
@@ -69,19 +70,19 @@ pub fn learn(files: &[(&str, &[u8])], options: &LearnOptions) -> Result<Learned>
             match Member::read(&object, &name) {
                 Ok(Some(member)) => {
                     let key = (object.format() == Format::MachO, object.arch());
-                    let of_arch = by_arch.entry(key).or_default();
-                    // Devices' and simulators' libraries of one architecture, which an .xcframework has side by side.
-                    if !of_arch.iter().any(|known| known.is_same(&member)) {
-                        of_arch.push(member);
-                    }
+                    of_file.entry(key).or_default().push(member);
                 }
                 Ok(None) => {}
                 Err(error) => problems.push(format!("{file}({name}): {error}")),
             }
         }
+        for (key, members) in of_file {
+            add(by_arch.entry(key).or_default(), members);
+        }
     }
-    let joined =
-        by_arch.into_iter().map(|((is_mach_o, arch), members)| names::join(arch, is_mach_o, &members));
+    let joined = by_arch.into_iter().flat_map(|((is_mach_o, arch), builds)| {
+        builds.into_iter().map(move |members| names::join(arch, is_mach_o, &members))
+    });
     let slices: Vec<Slice> = joined.filter(|slice| !slice.functions.is_empty()).collect();
     if slices.is_empty() {
         let mut detail = "expected a static library with code".to_owned();
@@ -93,4 +94,28 @@ pub fn learn(files: &[(&str, &[u8])], options: &LearnOptions) -> Result<Learned>
     let fingerprint =
         Fingerprint { name: options.name.clone(), version: options.version.clone(), slices, has_calls: true };
     Ok(Learned { fingerprint, problems })
+}
+
+/// Adds a file's members to those of its architecture: to the build of the library that they belong to, or as another build. An
+/// .xcframework has devices' and simulators' libraries side by side: the same object files with other code. As one library the half of
+/// it would be another version in any app.
+fn add(builds: &mut Vec<Vec<Member>>, members: Vec<Member>) {
+    let is_other = |build: &[Member]| {
+        let of_name = |member: &&Member| build.iter().any(|known| known.name == member.name);
+        let is_there = |member: &Member| build.iter().any(|known| known.is_same(member));
+        let common: Vec<_> = members.iter().filter(of_name).collect();
+        // Parts of one library may have a name in common by chance.
+        common.len() * 2 > members.len() && !common.into_iter().all(is_there)
+    };
+    let build = builds.iter_mut().find(|build| !is_other(build));
+    match build {
+        Some(build) => {
+            for member in members {
+                if !build.iter().any(|known| known.is_same(&member)) {
+                    build.push(member);
+                }
+            }
+        }
+        None => builds.push(members),
+    }
 }

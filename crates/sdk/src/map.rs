@@ -123,14 +123,18 @@ pub fn map(object: &Object<'_>, fingerprints: &[Fingerprint], options: &MapOptio
     }
     let mut placed: Vec<(&Fingerprint, Placed)> = Vec::new();
     for fingerprint in fingerprints {
-        let Some(slice) = fingerprint.slice(app.arch, app.is_mach_o) else {
+        let mut slices = fingerprint.slices(app.arch, app.is_mach_o).peekable();
+        if slices.peek().is_none() {
             owners.notes.push(format!(
                 "{} {}: was not learnt for {}",
                 fingerprint.name, fingerprint.version, app.arch
             ));
             continue;
-        };
-        let Some(found) = place(&app, slice) else { continue };
+        }
+        // Of several builds, the one whose code is there.
+        let found = slices.filter_map(|slice| place(&app, slice));
+        let best = found.reduce(|one, other| if one.equal < other.equal { other } else { one });
+        let Some(found) = best else { continue };
         // Of several versions of one library, the one whose code is there.
         match placed.iter_mut().find(|(other, _)| other.name == fingerprint.name) {
             Some(other) if other.1.equal < found.equal => *other = (fingerprint, found),

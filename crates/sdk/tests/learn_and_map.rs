@@ -59,13 +59,17 @@ const MEMBERS: u32 = 4;
 
 /// A library of four members, and an app's own object.
 fn build(tools: &Tools, target: &str) -> Built {
+    build_with(tools, target, "-O2")
+}
+
+fn build_with(tools: &Tools, target: &str, optimised: &str) -> Built {
     let directory = TempDir::new("sdk");
     let compile = |name: &str, text: &str| {
         let source = directory.write(format!("{name}.c"), text);
         let object = directory.join(format!("{name}.o"));
         let mut command = Command::new(&tools.clang);
         command
-            .args(["-target", target, "-O2", "-fPIC", "-funwind-tables", "-c"])
+            .args(["-target", target, optimised, "-fPIC", "-funwind-tables", "-c"])
             .arg(source)
             .arg("-o")
             .arg(&object);
@@ -211,6 +215,45 @@ fn mach_o_apps_for_arm64() {
     );
 }
 
+/// Seen with OAuth, EAccountApiSDK, TYRZUISDK and JVerification of jverification-react-native 2.8.8: as one library the two builds
+/// of an .xcframework were another version in any app.
+#[test]
+fn a_simulators_build_is_apart_from_a_devices() {
+    let Some(tools) = tools("ld64.lld") else { return };
+    let target = "arm64-apple-ios14.0";
+    let (device, simulator) = (build(&tools, target), build_with(&tools, target, "-O0"));
+    let [one, other] = [&device, &simulator].map(|built| std::fs::read(&built.library).unwrap());
+    let files = [("ios-arm64/libvendor.a", &*one), ("ios-arm64-simulator/libvendor.a", &*other)];
+    let both = learn(&files, &LearnOptions::new("Vendor", "2.1")).unwrap().fingerprint;
+    assert_eq!(both.architectures().count(), 2);
+    assert_eq!(Fingerprint::from_bytes(&both.to_bytes()).unwrap(), both);
+    for built in [&device, &simulator] {
+        let (app, link_map) = link(&tools, built, true, Some(&built.library), &[]);
+        let found = owners(&app, &both, None);
+        let (met, there, wrong) = judge(&app, &link_map, &found);
+        assert_eq!((met, wrong), (there, 0));
+        for owned in &found.ranges {
+            assert_eq!((owned.version.as_deref(), owned.how == "changed"), (Some("2.1"), false));
+        }
+    }
+    // Builds that differ in one object file are two as well: most of the code of a C library is the same in both.
+    let mixed = device.directory.join("libmixed.a");
+    let member = |built: &Built, number: u32| built.directory.join(format!("lib{number}.o"));
+    run(Command::new(&tools.ar)
+        .arg("rcs")
+        .arg(&mixed)
+        .args((0..3).map(|number| member(&device, number)))
+        .arg(member(&simulator, 3)));
+    let mixed = std::fs::read(mixed).unwrap();
+    let files_of_two = [files[0], ("ios-arm64-simulator/libvendor.a", &*mixed)];
+    let two = learn(&files_of_two, &LearnOptions::new("Vendor", "2.1")).unwrap().fingerprint;
+    assert_eq!(two.architectures().count(), 2);
+    // A build that is the same is there once.
+    let same = learn(&[files[0], files[0]], &LearnOptions::new("Vendor", "2.1")).unwrap().fingerprint;
+    let alone = learn(&files[..1], &LearnOptions::new("Vendor", "2.1")).unwrap().fingerprint;
+    assert_eq!(same, alone);
+}
+
 #[test]
 fn elf_libraries_for_aarch64() {
     check(false, "aarch64-linux-gnu", &[&[], &["-Bsymbolic"], &["--icf=all"]]);
@@ -219,6 +262,27 @@ fn elf_libraries_for_aarch64() {
 #[test]
 fn elf_libraries_for_x86_64() {
     check(false, "x86_64-linux-gnu", &[&[], &["-Bsymbolic"], &["--gc-sections"]]);
+}
+
+/// Seen with Debian's liblz4: its functions were taken for the assembler's labels, which begin with L in Mach-O.
+#[test]
+fn functions_of_elf_may_begin_as_mach_os_labels() {
+    let (Some(clang), Some(ar)) = (tool("clang"), tool("llvm-ar")) else { return };
+    let directory = TempDir::new("sdk-names");
+    for name in ["LZ4", "ltmp_of"] {
+        let source = directory.write("names.c", source(name, 1, 12));
+        let (object, library) = (directory.join("names.o"), directory.join("libnames.a"));
+        run(Command::new(&clang)
+            .args(["-target", "x86_64-linux-gnu", "-O1", "-c"])
+            .arg(source)
+            .arg("-o")
+            .arg(&object));
+        run(Command::new(&ar).arg("rcs").arg(&library).arg(&object));
+        let data = std::fs::read(&library).unwrap();
+        let learned = learn(&[("libnames.a", &data)], &LearnOptions::new("Names", "1")).unwrap();
+        let functions: Vec<_> = learned.fingerprint.architectures().collect();
+        assert_eq!(functions, [(Arch::X86_64, 13)], "{name}");
+    }
 }
 
 /// Eight functions whose code says nothing: the app has as many.

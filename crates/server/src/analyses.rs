@@ -3,7 +3,7 @@
 use crate::http::Refused;
 use crate::icicle::Icicle;
 use crate::state::State;
-use crate::views::Report;
+use crate::views::{self, Report};
 use axum::http::StatusCode;
 use backtrail::{Analysis, CaptureKind, Limits};
 use std::path::Path;
@@ -27,6 +27,15 @@ pub(crate) fn bytes(app: &State, report: &Report) -> Result<Vec<u8>, Refused> {
         return Err(Refused::new(StatusCode::GONE, REMOVED));
     }
     Ok(app.objects.get(&app.database, &report.blob)?)
+}
+
+/// One of the files that came along with a report, by where it stands among them: its name and its bytes.
+pub(crate) fn attachment(app: &State, report: &Report, position: i64) -> Result<(String, Vec<u8>), Refused> {
+    let all = app.database.read(|connection| views::attachments(connection, report))?;
+    let found = all.into_iter().find(|attachment| attachment.position == position);
+    let found = found.ok_or_else(Refused::not_found)?;
+    let bytes = app.objects.get(&app.database, &found.blob)?;
+    Ok((found.name, bytes))
 }
 
 /// The stacks of an issue's latest reports, merged. A report that cannot be read any more is left out.

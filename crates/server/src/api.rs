@@ -12,7 +12,7 @@ use crate::views::{self, Decision, Filter, Issue, Report, STATES, Share};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Path, Query, RawQuery, State as Shared};
-use axum::http::{HeaderMap, HeaderValue, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use serde::Deserialize;
@@ -29,6 +29,7 @@ pub(crate) fn routes() -> Router<App> {
         .route("/api/v1/projects/{project}/issues/{issue}/stacks", get(stacks))
         .route("/api/v1/projects/{project}/reports/{report}", get(report))
         .route("/api/v1/projects/{project}/reports/{report}/raw", get(raw_report))
+        .route("/api/v1/projects/{project}/reports/{report}/attachments/{position}", get(attachment))
         .route("/api/v1/projects/{project}/missing", get(missing))
         .route("/api/v1/projects/{project}/releases", get(releases))
         .route("/api/v1/projects/{project}/owners", get(all_owners))
@@ -241,7 +242,9 @@ async fn decide(
             }
             whole_issue(connection, project, issue)
         })?;
-        Ok(http::json(&done.ok_or_else(Refused::not_found)?))
+        let nothing =
+            || Refused::new(StatusCode::NOT_FOUND, "there is no such issue, or no other to merge it into");
+        Ok(http::json(&done.ok_or_else(nothing)?))
     })
     .await
 }
@@ -256,6 +259,12 @@ async fn report(
         let found = app.database.read(|connection| views::report(connection, project.id, &report))?;
         let found = found.ok_or_else(Refused::not_found)?;
         let mut value = report_json(&found);
+        let attachments = app.database.read(|connection| views::attachments(connection, &found))?;
+        let attachments: Vec<_> = attachments
+            .iter()
+            .map(|it| json!({ "position": it.position, "name": it.name, "kind": it.kind, "size": it.size }))
+            .collect();
+        extend(&mut value, json!({ "attachments": attachments }));
         if found.state == "done" && !found.dropped {
             let analysis = analysis(app, &found)?;
             let mut whole = Vec::new();
@@ -278,14 +287,33 @@ async fn raw_report(
     of_project(&app, project, headers, query, move |app, project| {
         let found = app.database.read(|connection| views::report(connection, project.id, &report))?;
         let found = found.ok_or_else(Refused::not_found)?;
-        Ok(as_attachment(&found, analyses::bytes(app, &found)?))
+        Ok(as_attachment(&format!("report-{}", found.event_id), analyses::bytes(app, &found)?))
     })
     .await
 }
 
-/// The bytes of a report, for saving.
-pub(crate) fn as_attachment(report: &Report, bytes: Vec<u8>) -> Response {
-    let name = format!("attachment; filename=\"report-{}\"", report.event_id);
+/// A file that came along with a report, in the same way.
+async fn attachment(
+    Shared(app): Shared<App>,
+    Path((project, report, position)): Path<(String, String, i64)>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Result<Response, Refused> {
+    of_project(&app, project, headers, query, move |app, project| {
+        let found = app.database.read(|connection| views::report(connection, project.id, &report))?;
+        let found = found.ok_or_else(Refused::not_found)?;
+        let (name, bytes) = analyses::attachment(app, &found, position)?;
+        Ok(as_attachment(&name, bytes))
+    })
+    .await
+}
+
+/// What strangers sent, for saving, by a name of letters that headers and file systems take.
+pub(crate) fn as_attachment(name: &str, bytes: Vec<u8>) -> Response {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
+    let name: String = name.chars().map(|letter| if is_plain(letter) { letter } else { '_' }).collect();
+    let name = name.trim_start_matches('.');
+    let name = format!("attachment; filename=\"{}\"", if name.is_empty() { "attachment" } else { name });
     let name = HeaderValue::from_str(&name).unwrap_or(HeaderValue::from_static("attachment"));
     let kind = HeaderValue::from_static("application/octet-stream");
     ([(header::CONTENT_TYPE, kind), (header::CONTENT_DISPOSITION, name)], bytes).into_response()

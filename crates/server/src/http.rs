@@ -17,6 +17,7 @@ use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use ruzstd::decoding::StreamingDecoder;
 use std::io::{self, Read};
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,6 +34,12 @@ const MAX_HEAD: usize = 64 << 10;
 
 /// Bytes that a packed body may always unpack to.
 const UNSUSPICIOUS: usize = 4 << 20;
+
+/// Bytes that brotli's decoder reads at a time.
+const BUFFER: usize = 16 << 10;
+
+/// What zstd's decoder may keep of what it unpacked: what every decoder of HTTP has to take, and no more. RFC 9659.
+const MAX_WINDOW: u64 = 8 << 20;
 
 /// Answers requests until `stop` says so, and then those that have begun.
 pub(crate) async fn serve(
@@ -180,12 +187,21 @@ pub(crate) async fn body(app: &State, headers: &HeaderMap, body: Body) -> Result
         "identity" | "" => bytes,
         "gzip" | "x-gzip" => gunzipped(&bytes, limits)?,
         "deflate" => unpacked(ZlibDecoder::new(bytes.as_slice()), bytes.len(), limits)?,
+        // Python's client packs so wherever the module `brotli` is installed.
+        "br" => {
+            unpacked(brotli_decompressor::Decompressor::new(bytes.as_slice(), BUFFER), bytes.len(), limits)?
+        }
+        "zstd" => {
+            let frame = StreamingDecoder::new_with_max_window_size(bytes.as_slice(), MAX_WINDOW);
+            unpacked(frame.map_err(|error| not_unpacked(&error))?, bytes.len(), limits)?
+        }
         _ => {
             let refused = Refused::new(
                 StatusCode::UNSUPPORTED_MEDIA_TYPE,
-                "expected a Content-Encoding of gzip, deflate or identity",
+                "expected a Content-Encoding of gzip, deflate, br, zstd or identity",
             );
-            return Err(refused.with(header::ACCEPT_ENCODING, HeaderValue::from_static("gzip, deflate")));
+            let known = HeaderValue::from_static("gzip, deflate, br, zstd");
+            return Err(refused.with(header::ACCEPT_ENCODING, known));
         }
     };
     Ok(Received { bytes, place })
@@ -223,8 +239,12 @@ fn unpacked(reader: impl Read, packed: usize, limits: &ServerLimits) -> Result<V
     if bytes.len() > most {
         return Err(too_large(most));
     }
-    read.map_err(|error| Refused::bad(format!("the body cannot be unpacked: {error}")))?;
+    read.map_err(|error| not_unpacked(&error))?;
     Ok(bytes)
+}
+
+fn not_unpacked(error: &dyn std::error::Error) -> Refused {
+    Refused::bad(format!("the body cannot be unpacked: {error}"))
 }
 
 /// An answer for programs.

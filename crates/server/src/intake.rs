@@ -165,24 +165,72 @@ async fn envelope(
             let project = project.id;
             app.database.write(move |connection| health::count(connection, project, &told))?;
         }
-        match of_envelope(&envelope) {
-            Some(sent) => {
-                let added = accept(app, &project, vec![sent])?;
-                Ok(added.into_iter().next().map(|added| added.event_id).or(id))
-            }
-            None => match envelope.problem {
+        let sent: Vec<_> = of_envelope(&envelope).into_iter().chain(feedback(&envelope)).collect();
+        let unwanted = unwanted(&envelope);
+        if sent.is_empty() {
+            return match envelope.problem {
                 // What is broken is no success, where it has nothing else.
                 Some(problem) if envelope.items.is_empty() => Err(Refused::bad(problem.to_string())),
-                // Transactions and clients' statistics: they are not kept, and sending them again helps nobody.
-                _ => Ok(id),
-            },
+                // Sending it again helps nobody.
+                _ => Ok((id, unwanted)),
+            };
         }
+        let added = accept(app, &project, sent)?;
+        Ok((added.into_iter().next().map(|added| added.event_id).or(id), unwanted))
     });
-    let id = answer.await?;
-    Ok(http::json(&id.map_or_else(|| json!({}), |id| json!({ "id": id }))))
+    let (id, unwanted) = answer.await?;
+    let mut response = http::json(&id.map_or_else(|| json!({}), |id| json!({ "id": id })));
+    if let Some(unwanted) = unwanted {
+        response.headers_mut().insert(RATE_LIMITS, unwanted);
+    }
+    Ok(response)
 }
 
-/// What of an envelope is a report. The report that a client attached says more than the event that it made of it.
+/// Sentry's header by which clients learn what not to send.
+const RATE_LIMITS: HeaderName = HeaderName::from_static("x-sentry-rate-limits");
+
+/// Items that are not kept, and what clients call their categories, which differ.
+const UNWANTED: [(&str, &str); 16] = [
+    ("transaction", "transaction"),
+    ("span", "span"),
+    ("profile", "profile"),
+    ("profile_chunk", "profile;profile_chunk"),
+    ("replay_event", "replay"),
+    ("replay_recording", "replay"),
+    ("replay_video", "replay"),
+    ("check_in", "monitor"),
+    ("log", "log_item;log_byte"),
+    ("otel_log", "log_item;log_byte"),
+    ("trace_metric", "metric;trace_metric"),
+    ("metric", "metric;trace_metric"),
+    ("metric_buckets", "metric_bucket"),
+    ("statsd", "metric_bucket"),
+    ("raw_security", "security"),
+    ("nel", "security"),
+];
+
+/// What of an envelope is not kept, in the words by which clients are told not to send it for a day: they count it as dropped then, instead
+/// of taking it for stored.
+fn unwanted(envelope: &Envelope<'_>) -> Option<HeaderValue> {
+    let is_there = |kind: &str| envelope.items.iter().any(|item| item.kind == kind);
+    let mut categories: Vec<_> =
+        UNWANTED.iter().filter(|(kind, _)| is_there(kind)).map(|(_, category)| *category).collect();
+    categories.dedup();
+    let limit = format!("{}:{}:organization:not_kept", DAY / 1000, categories.join(";"));
+    HeaderValue::from_str(&limit).ok().filter(|_| !categories.is_empty())
+}
+
+/// What users said of crashes: reports of their own. The older form has the id of the crash, which is another report.
+fn feedback<'e>(envelope: &'e Envelope<'_>) -> impl Iterator<Item = Sent> + 'e {
+    let items = envelope.items.iter().filter(|item| matches!(item.kind.as_str(), "feedback" | "user_report"));
+    items.map(|item| {
+        let said = said(item.bytes);
+        let event_id = said.event_id.filter(|_| item.kind == "feedback");
+        Sent { event_id, kind: "event", bytes: item.bytes.to_vec(), release: said.release, ..Sent::default() }
+    })
+}
+
+/// What of an envelope is a crash or an error. The report that a client attached says more than the event that it made of it.
 fn of_envelope(envelope: &Envelope<'_>) -> Option<Sent> {
     let is = |item: &&Item<'_>, kind: &str| item.attachment_type.as_deref() == Some(kind);
     let event = envelope.items.iter().find(|item| item.kind == "event");
@@ -424,7 +472,7 @@ fn over_quota(today: i64) -> Refused {
     );
     let refused = refused.with(header::RETRY_AFTER, HeaderValue::from(left));
     match limits {
-        Ok(limits) => refused.with(HeaderName::from_static("x-sentry-rate-limits"), limits),
+        Ok(limits) => refused.with(RATE_LIMITS, limits),
         Err(_) => refused,
     }
 }
@@ -512,7 +560,7 @@ fn not_too_many(app: &State) -> Result<(), Refused> {
     let limits = HeaderValue::from_static("60:default;error;attachment:organization");
     Err(Refused::new(StatusCode::TOO_MANY_REQUESTS, "too many reports wait, send it later")
         .with(header::RETRY_AFTER, HeaderValue::from_static("60"))
-        .with(HeaderName::from_static("x-sentry-rate-limits"), limits))
+        .with(RATE_LIMITS, limits))
 }
 
 #[cfg(test)]

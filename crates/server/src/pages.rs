@@ -39,6 +39,7 @@ pub(crate) fn routes() -> Router<App> {
         .route("/projects/{project}/issues/{issue}/stacks", get(stacks))
         .route("/projects/{project}/reports/{report}", get(report))
         .route("/projects/{project}/reports/{report}/raw", get(raw_report))
+        .route("/projects/{project}/reports/{report}/attachments/{position}", get(attachment))
         .route("/projects/{project}/hangs", get(hangs))
         .route("/projects/{project}/owners", get(owners::show))
         .route("/projects/{project}/missing", get(missing))
@@ -143,6 +144,13 @@ struct Next {
     next: String,
 }
 
+/// Whether an address is a page of this server: browsers take `//` and `/\` for another one's, and leave out blanks of all sorts between
+/// the two.
+fn is_own_page(address: &str) -> bool {
+    let is_odd = |letter: char| letter == '\\' || letter.is_control() || letter.is_whitespace();
+    address.starts_with('/') && !address.starts_with("//") && !address.contains(is_odd)
+}
+
 async fn login(Query(Next { next }): Query<Next>) -> Response {
     html(page::login(&next, "", false))
 }
@@ -192,10 +200,7 @@ async fn log_in(Shared(app): Shared<App>, Form(login): Form<Login>) -> Response 
         let is_secure = app.config.url.as_deref().is_some_and(|url| url.starts_with("https://"));
         let cookie =
             app.database.write(move |connection| sessions::begin(connection, grant.token, is_secure))?;
-        // Only to pages of this server: browsers take `//` and `/\` for another one's.
-        let is_own =
-            login.next.starts_with('/') && !login.next.starts_with("//") && !login.next.contains('\\');
-        let mut response = see(if is_own { &login.next } else { "/" });
+        let mut response = see(if is_own_page(&login.next) { &login.next } else { "/" });
         if let Ok(cookie) = HeaderValue::from_str(&cookie) {
             response.headers_mut().insert(header::SET_COOKIE, cookie);
         }
@@ -407,7 +412,8 @@ async fn report(
         let found = visit.app.database.read(|connection| views::report(connection, project, &report))?;
         let found = found.ok_or_else(Refused::not_found)?;
         let analysis = if found.state == "unreadable" { None } else { analysis(visit.app, &found).ok() };
-        Ok(html(lists::report(&visit.session, &visit.project, &found, analysis.as_ref())))
+        let attachments = visit.app.database.read(|connection| views::attachments(connection, &found))?;
+        Ok(html(lists::report(&visit.session, &visit.project, &found, &attachments, analysis.as_ref())))
     })
     .await
 }
@@ -422,7 +428,24 @@ async fn raw_report(
         let project = visit.project.id;
         let found = visit.app.database.read(|connection| views::report(connection, project, &report))?;
         let found = found.ok_or_else(Refused::not_found)?;
-        Ok(as_attachment(&found, analyses::bytes(visit.app, &found)?))
+        let name = format!("report-{}", found.event_id);
+        Ok(as_attachment(&name, analyses::bytes(visit.app, &found)?))
+    })
+    .await
+}
+
+async fn attachment(
+    Shared(app): Shared<App>,
+    Path((project, report, position)): Path<(String, String, i64)>,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Response {
+    visit(&app, headers, uri, project, move |visit| {
+        let project = visit.project.id;
+        let found = visit.app.database.read(|connection| views::report(connection, project, &report))?;
+        let found = found.ok_or_else(Refused::not_found)?;
+        let (name, bytes) = analyses::attachment(visit.app, &found, position)?;
+        Ok(as_attachment(&name, bytes))
     })
     .await
 }

@@ -273,6 +273,36 @@ pub(crate) fn report(connection: &Connection, project: i64, event_id: &str) -> R
     Ok(found.pop().filter(|_| found.is_empty()))
 }
 
+/// A file that came along with a report.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Attachment {
+    pub(crate) position: i64,
+    /// What the client called it; may be empty.
+    pub(crate) name: String,
+    pub(crate) kind: String,
+    pub(crate) size: i64,
+    pub(crate) blob: String,
+}
+
+/// The files that came along with a report, in the client's order. They go where its bytes go.
+pub(crate) fn attachments(connection: &Connection, report: &Report) -> Result<Vec<Attachment>> {
+    connection.query_map(
+        "SELECT position, attachment.name, attachment.kind, size, attachment.blob FROM report \
+         JOIN attachment ON attachment.report = report.id JOIN blob ON blob.digest = attachment.blob \
+         WHERE project = ?1 AND event_id = ?2 ORDER BY position",
+        params![report.project, report.event_id],
+        |row| {
+            Ok(Attachment {
+                position: row.get(0)?,
+                name: row.get(1)?,
+                kind: row.get(2)?,
+                size: row.get(3)?,
+                blob: row.get(4)?,
+            })
+        },
+    )
+}
+
 /// An issue's reports, the latest first.
 pub(crate) fn reports(connection: &Connection, issue: &Issue, count: i64) -> Result<Vec<Report>> {
     reports_of(connection, issue.id, count)
@@ -383,12 +413,16 @@ pub(crate) const STATES: [&str; 3] = ["open", "resolved", "ignored"];
 
 /// Does what people decided. `false` where there is no such issue, or what is to be merged is not there.
 pub(crate) fn decide(connection: &Connection, project: i64, issue: i64, decision: &Decision) -> Result<bool> {
-    let is_there: bool = connection.query_row(
-        "SELECT EXISTS (SELECT 1 FROM issue WHERE id = ?1 AND project = ?2 AND merged_into IS NULL)",
-        params![issue, project],
-        |row| row.get(0),
-    )?;
-    if !is_there {
+    let is_there = |id: i64| -> Result<bool> {
+        connection.query_row(
+            "SELECT EXISTS (SELECT 1 FROM issue WHERE id = ?1 AND project = ?2 AND merged_into IS NULL)",
+            params![id, project],
+            |row| row.get(0),
+        )
+    };
+    // All of it or nothing.
+    let into = decision.merge_into;
+    if !is_there(issue)? || into == Some(issue) || !into.map_or(Ok(true), is_there)? {
         return Ok(false);
     }
     if let Some(state) = &decision.state {

@@ -20,6 +20,7 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use sha2::Sha256;
+use std::collections::HashSet;
 use std::io;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -194,15 +195,23 @@ pub(crate) fn start(app: &App, base: String) -> io::Result<JoinHandle<()>> {
 fn some(app: &State, base: &str) -> Result<bool> {
     let notices = app.database.read(|connection| due(connection, base))?;
     let is_some = !notices.is_empty();
+    let mut failed = HashSet::new();
     for notice in notices {
         if app.notices.is_closed() {
             break;
+        }
+        // What waits for the same address was put off with the one that failed.
+        if failed.contains(&notice.webhook) {
+            continue;
         }
         let Notice { id, due, .. } = notice;
         if app.database.is_shared() && !app.database.write(move |connection| claim(connection, id, due))? {
             continue;
         }
         let problem = send(&notice).err();
+        if problem.is_some() {
+            failed.insert(notice.webhook);
+        }
         app.database.write(move |connection| finish(connection, &notice, problem.as_deref()))?;
     }
     Ok(is_some)
@@ -237,6 +246,9 @@ fn finish(connection: &Connection, notice: &Notice, problem: Option<&str>) -> Re
             let due = now().saturating_add(i64::try_from(after.as_millis()).unwrap_or(i64::MAX));
             let sql = "UPDATE notice SET attempts = attempts + 1, due = ?2 WHERE id = ?1";
             connection.execute(sql, params![id, due])?;
+            // An address that does not answer would hold up all others, ten seconds for each that waits for it.
+            let sql = "UPDATE notice SET due = ?2 WHERE webhook = ?1 AND due < ?2";
+            connection.execute(sql, params![webhook, due])?;
             0
         }
         None => connection.execute("DELETE FROM notice WHERE id = ?1", params![id])?,

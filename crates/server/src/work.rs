@@ -248,7 +248,8 @@ fn facts(analysis: &Analysis, stated_release: Option<&str>) -> Facts {
         app: shortened(app),
         crashed: is_crash(report),
     };
-    let release = process.version.as_deref().or(stated_release).unwrap_or("unknown");
+    // What the client calls the release is what its sessions are of: `app@1.2+34`, where the report has `1.2 (34)`.
+    let release = stated_release.or(process.version.as_deref()).unwrap_or("unknown");
     let images = std::iter::once(process).chain(&report.processes).flat_map(|process| &process.images);
     Facts {
         keys: group.map(|group| (group.key.clone(), group.symbol_key.clone())),

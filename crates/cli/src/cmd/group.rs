@@ -4,7 +4,7 @@ use super::options::{Cache, Colour, Libraries, RulesFile, Servers, symbols};
 use super::reports::{self, Failed, Part, check, is_cut, part_name, parts};
 use crate::io::console::Console;
 use crate::io::file::{InputFiles, read_at_most, refuse_pipe};
-use crate::io::input::Input;
+use crate::io::input::{self, Input};
 use crate::io::json::document;
 use crate::io::output::{Sink, Target, write_file};
 use crate::io::progress::Meter;
@@ -118,7 +118,11 @@ pub(crate) fn run(args: &Group, colour: Colour, console: &Console) -> Result<Out
         return Err(Failure::Input("--diff has no such form: expected --format text or json".to_owned()));
     }
     let earlier = args.diff.as_deref().map(earlier).transpose()?;
-    let inputs = if args.reports.is_empty() { Vec::new() } else { reports::inputs(&args.reports, console)? };
+    let inputs = if args.reports.is_empty() {
+        Vec::new()
+    } else {
+        reports::inputs(&input::distinct(&args.reports), console)?
+    };
     let own = [&args.state, &args.diff].into_iter().flatten().map(PathBuf::as_path);
     let files = inputs.iter().filter_map(Input::path).chain(args.symbols.iter().map(PathBuf::as_path));
     let files = InputFiles::new(files.chain(args.rules.path()).chain(args.libraries.paths()));

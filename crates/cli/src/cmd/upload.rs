@@ -91,6 +91,12 @@ struct Refusal {
 }
 
 pub(crate) fn run(args: &Upload, console: &Console) -> Result<Outcome, Failure> {
+    if !["http://", "https://"].iter().any(|scheme| args.to.starts_with(scheme)) {
+        return Err(Failure::Input(format!(
+            "--to {}: expected an address that begins with https:// or http://",
+            args.to
+        )));
+    }
     let token = args.token.clone().or_else(|| std::env::var("BACKTRAIL_TOKEN").ok());
     let server = Server { client: JsonClient::new(&args.to, token, TIMEOUT), args };
     let index = Index::scan(&args.paths, &ScanOptions::default(), &NoProgress);

@@ -211,6 +211,33 @@ fn read_limited(reader: impl Read, length: Option<u64>, max_bytes: usize) -> Res
     Ok(bytes)
 }
 
+/// The paths without those that are given twice, and those in a directory that is given as well: who counts reports wants each once.
+pub(crate) fn distinct(paths: &[PathBuf]) -> Vec<PathBuf> {
+    let real = |path: &PathBuf| fs::canonicalize(path).ok().filter(|_| path.as_os_str() != "-");
+    let real: Vec<Option<PathBuf>> = paths.iter().map(real).collect();
+    let given: HashSet<&Path> = real.iter().flatten().map(PathBuf::as_path).collect();
+    let mut seen = HashSet::new();
+    let mut wanted = Vec::with_capacity(paths.len());
+    for (path, real) in paths.iter().zip(&real) {
+        let is_twice = real.as_deref().is_some_and(|real| {
+            let mut above = real.ancestors().skip(1);
+            !seen.insert(real) || above.any(|above| given.contains(above) && is_found(above, real))
+        });
+        if !is_twice {
+            wanted.push(path.clone());
+        }
+    }
+    wanted
+}
+
+/// Whether a search of `directory` comes to `path`.
+fn is_found(directory: &Path, path: &Path) -> bool {
+    let below = path.strip_prefix(directory).unwrap_or(path);
+    let is_bundle = |name: &Path| name.extension().is_some_and(|extension| extension == "dSYM");
+    let bundles = below.components().any(|name| is_bundle(Path::new(name.as_os_str())));
+    below.components().count() <= MAX_DEPTH && !bundles && !is_of_organizer(path)
+}
+
 /// The inputs that `paths` stand for: directories are searched, in the order of their names, and archives opened.
 pub(crate) fn collect(paths: &[PathBuf], max_bytes: usize, console: &Console) -> Result<Vec<Input>, Failure> {
     let mut inputs = Vec::new();

@@ -109,3 +109,14 @@ fn single_files_get_their_debug_file_too() {
     let run = backtrail(&["lookup", "-e", table.to_str().unwrap(), address]);
     assert!(run.stdout.contains("orders.c"), "{}", run.whole());
 }
+
+#[test]
+fn captures_among_reports_are_walked_with_what_a_server_has() {
+    for file in [CORE, "fixtures/stacks/orders.dmp"] {
+        let server = server();
+        let run = ask(&server.url, &["symbolicate", file]);
+        assert!(run.stdout.contains("orders.c:"), "{}", run.whole());
+        let asked = server.asked();
+        assert!(asked.contains(&format!("/buildid/{ID}/executable")), "{asked:?}");
+    }
+}

@@ -39,6 +39,26 @@ fn both_forms_of_a_crash_are_one_group() {
 }
 
 #[test]
+fn a_report_that_is_named_twice_is_counted_once() {
+    let directory = reports(&["watchdog.ips", "null-member.ips"]);
+    let path = directory.path().to_str().unwrap();
+    let (file, around) = (
+        format!("{path}/watchdog.ips"),
+        format!("{path}/../{}", directory.path().file_name().unwrap().to_str().unwrap()),
+    );
+    for arguments in
+        [vec![path, path], vec![file.as_str(), path], vec![path, file.as_str()], vec![path, around.as_str()]]
+    {
+        assert_eq!(json(&arguments)["reports"], 2, "{arguments:?}");
+    }
+    assert_eq!(json(&[&file, &file])["reports"], 1);
+    // What a search of the directory passes over is read where it is named.
+    directory.write("App.dSYM/watchdog.ips", fs::read(&file).unwrap());
+    let bundled = format!("{path}/App.dSYM/watchdog.ips");
+    assert_eq!(json(&[path, &bundled])["reports"], 3);
+}
+
+#[test]
 fn what_is_new_fails_where_that_was_asked_for() {
     let (old, new) = (reports(&["watchdog.ips"]), reports(&["watchdog.ips", "null-member.ips"]));
     let earlier = TempDir::new("earlier");

@@ -89,3 +89,18 @@ fn an_upload_goes_on_where_it_broke_off() {
     assert!(String::from_utf8_lossy(&again.stdout).contains("there already"), "{again:?}");
     server.stop();
 }
+
+#[test]
+fn an_address_without_a_scheme_is_said_to_be_one() {
+    let output = Command::new(env!("CARGO_BIN_EXE_backtrail"))
+        .args(["upload", "fixtures/sample/symbols", "--to", "127.0.0.1:4747"])
+        .current_dir(backtrail_testkit::workspace_root())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(
+        said.contains("--to 127.0.0.1:4747: expected an address that begins with https:// or http://"),
+        "{said}"
+    );
+}

@@ -107,7 +107,7 @@ const fn adding(id: &'static str, apply: fn(&Facts<'_>, &mut Draft)) -> Adding {
 
 /// The leading rules, in the order in which they are asked. What somebody said in words stands before what follows
 /// from codes, and what is certain before what is likely.
-static LEADING: [Leading; 60] = [
+static LEADING: [Leading; 61] = [
     leading("memory-event", events::jetsam::explain),
     leading("kernel-panic", events::panic::explain),
     leading("samples", events::samples::explain),
@@ -117,6 +117,7 @@ static LEADING: [Leading; 60] = [
     leading("simulated", kills::simulated),
     leading("watched-hang", watched::hang),
     leading("failing-exit", watched::failing_exit),
+    leading("message", watched::message),
     leading("resource", resource::exceeded),
     leading("guard", guard::violated),
     leading("killed", kills::killed),

@@ -1,4 +1,4 @@
-//! What `backtrail watch` reports and is no crash.
+//! What `backtrail watch`, or the program itself, reports and is no crash.
 
 use super::draft::Draft;
 use super::facts::{Facts, field};
@@ -34,5 +34,15 @@ pub(super) fn failing_exit(facts: &Facts<'_>, draft: &mut Draft) -> bool {
         "The process ended by itself; nothing crashed. The stacks are those of its last moment.",
     );
     draft.next("Look at the frames that call exit, and at the last lines of the program's output.");
+    true
+}
+
+/// A program sent a message, or a user said something: no exception and no crash came along.
+pub(super) fn message(facts: &Facts<'_>, draft: &mut Draft) -> bool {
+    let Some(said) = facts.report.event.as_deref().filter(|_| facts.report.source == Source::Sentry) else {
+        return false;
+    };
+    draft.lead(said, "The program sent a message; nothing crashed.");
+    facts.said.iter().take(3).for_each(|said| draft.evidence(said.cite()));
     true
 }

@@ -32,7 +32,7 @@ pub fn is_crash(report: &Report) -> bool {
     let exception = report.exception.as_ref();
     let note = exception.and_then(|exception| exception.note.as_deref()).unwrap_or_default();
     let is_handled = report.thrown.as_ref().is_some_and(|thrown| thrown.is_handled);
-    if is_handled || note.contains("NOT a crash") {
+    if is_handled || note.contains("NOT a crash") || is_message(report) {
         return false;
     }
     match report.source {
@@ -50,8 +50,14 @@ pub fn is_crash(report: &Report) -> bool {
     }
 }
 
+/// Whether the program sent words alone, as Sentry's clients do.
+fn is_message(report: &Report) -> bool {
+    report.source == Source::Sentry && report.event.is_some()
+}
+
 pub(super) fn kind_of(report: &Report) -> Kind {
     match report.source {
+        _ if is_message(report) => Kind::new("message", event(report)),
         Source::AppleJetsam => Kind::new("memory-event", kill_reasons(report)),
         Source::ApplePanic => Kind::new("kernel-panic", ""),
         Source::AppleStackshot => Kind::new("stackshot", ""),

@@ -38,6 +38,8 @@ pub use places::telling_stack;
 const FIRST: &str = "1";
 /// Of stalls of Linux's kernel, what the interrupt that reported them was doing is left out.
 const SECOND: &str = "2";
+/// Of Sentry's events of scripts and managed code, a function without a name of its own does not tell a bug.
+const THIRD: &str = "3";
 
 /// What puts a report into a group.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -114,7 +116,7 @@ fn by_places(report: &Report, kind: &Kind, places: &Places<'_>) -> Group {
     why.extend(parts.why.iter().cloned());
     let spots = places.spots(report);
     why.push(format!("key: {}", spots.join(", ")));
-    let version = places.version();
+    let version = places.version(report);
     let key = key_of(version, "k", &event, &spots);
     let symbol_key = parts.is_complete.then(|| key_of(version, "s", &event, &parts.texts));
     match &symbol_key {

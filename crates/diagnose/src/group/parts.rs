@@ -4,8 +4,8 @@ use super::name::{called_lambda, normalised, normalised_java, normalised_script}
 use super::places::{Level, Places, file_of};
 use super::telling::{is_entry, library_reason, sharing_reason};
 use crate::names::{base_name, image_name};
-use crate::suspect::kind_of;
 use crate::suspect::skip::skip_reason;
+use crate::suspect::{is_of_sentrys_script, kind_of};
 use backtrail_model::{Frame, Language, OwnerKind, Report, Source};
 
 /// A key has at most so many names: who calls a helper of a helper of a helper is told well enough.
@@ -33,7 +33,12 @@ pub(super) struct Parts {
     pub(super) place: Option<String>,
     /// What was passed over and what was taken along, one sentence each.
     pub(super) why: Vec<String>,
+    /// Whether one of the functions has a name of its own, where that has to be.
+    is_named: bool,
 }
+
+/// Why a function without a name does not tell a bug.
+const UNNAMED: &str = "has no name of its own";
 
 /// What a function is to the key.
 enum Role {
@@ -41,6 +46,8 @@ enum Role {
     Passed(&'static str),
     /// A part of it, but not enough.
     Shared(&'static str),
+    /// The same, of a function that its file may have many of.
+    Unnamed,
     /// Where the code was started from.
     Entry,
     /// The one that tells the bug.
@@ -70,7 +77,7 @@ impl Parts {
         if self.texts.is_empty() {
             "none of the functions is more than a helper of others".clone_into(&mut self.lacks);
         } else if places.level == Level::System || places.is_whole {
-            self.is_complete = true;
+            self.complete();
         } else {
             "the stack ends before a function that tells the bug".clone_into(&mut self.lacks);
         }
@@ -93,6 +100,7 @@ impl Parts {
                 }
                 Role::Entry if !self.texts.is_empty() => return self.complete(),
                 Role::Entry | Role::Telling => {
+                    self.is_named = true;
                     self.push(report, frame, &name);
                     let needed = if level == Level::System { SYSTEM_PARTS } else { 1 };
                     if needed == 1 || self.texts.len() >= needed {
@@ -100,7 +108,9 @@ impl Parts {
                         return self.complete();
                     }
                 }
-                Role::Shared(reason) => {
+                shared @ (Role::Shared(_) | Role::Unnamed) => {
+                    self.is_named |= matches!(shared, Role::Shared(_));
+                    let reason = if let Role::Shared(reason) = shared { reason } else { UNNAMED };
                     self.say(format!(
                         "frame {}: `{name}` {reason}, so its caller counts as well",
                         frame.index
@@ -146,8 +156,11 @@ impl Parts {
     }
 
     fn complete(&mut self) -> bool {
-        self.is_complete = true;
-        true
+        self.is_complete = self.is_named;
+        if !self.is_named {
+            "no function has a name of its own".clone_into(&mut self.lacks);
+        }
+        self.is_complete
     }
 
     fn lack(&mut self, report: &Report, frame: &Frame) {
@@ -184,6 +197,13 @@ fn readable(frame: &Frame, raw: &str) -> Option<String> {
     }
 }
 
+/// Whether a function's name is what clients write in the place of one: `?`, `Object.<anonymous>`, `{closure}`. A file may have
+/// many of them.
+fn is_unnamed(name: &str) -> bool {
+    let last = name.rsplit(['.', '/', '\\', ':']).next().unwrap_or(name).trim();
+    matches!(last, "" | "?" | "anonymous") || last.starts_with('<') || last.starts_with('{')
+}
+
 fn role(report: &Report, frame: &Frame, raw: &str, name: &str, level: Level) -> Role {
     let is_managed = frame.language.is_some();
     if level == Level::Own && kind_of(report, frame) == OwnerKind::System {
@@ -202,8 +222,13 @@ fn role(report: &Report, frame: &Frame, raw: &str, name: &str, level: Level) -> 
     if report.source == Source::LinuxKernel {
         return Role::Shared("is the kernel's, where most functions have many callers");
     }
+    // Java's constructors have brackets, and their class in front.
+    let has_class = frame.language == Some(Language::Java);
+    if is_of_sentrys_script(report, frame) && !has_class && is_unnamed(name) {
+        return Role::Unnamed;
+    }
     if is_managed && frame.language != Some(Language::Java) && raw.contains('<') {
-        return Role::Shared("has no name of its own");
+        return Role::Shared(UNNAMED);
     }
     match sharing_reason(name).filter(|_| level != Level::System) {
         Some(reason) => Role::Shared(reason),

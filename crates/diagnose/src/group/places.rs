@@ -1,10 +1,10 @@
 //! The frames that a report is grouped by, and the places in images that they are at.
 
-use super::{FIRST, SECOND, stall};
+use super::{FIRST, SECOND, THIRD, stall};
 use crate::explain::blamed::{FaultPlace, fault_place};
 use crate::explain::stack::repeat_of;
 use crate::names::{BASES, image_name, image_of, is_any_of};
-use crate::suspect::{EVENT_LOOPS, handlers_frames, is_reporters, kind_of, owner_of};
+use crate::suspect::{EVENT_LOOPS, handlers_frames, is_of_sentrys_script, is_reporters, kind_of, owner_of};
 use backtrail_core::{Arch, Trust};
 use backtrail_model::{Frame, Language, OwnerKind, Report, Source};
 
@@ -123,8 +123,12 @@ impl<'r> Places<'r> {
     }
 
     /// The version of the rules that made these places.
-    pub(super) fn version(&self) -> &'static str {
-        if self.reporting == 0 { FIRST } else { SECOND }
+    pub(super) fn version(&self, report: &Report) -> &'static str {
+        match self.reporting {
+            0 if self.frames.iter().any(|frame| is_of_sentrys_script(report, frame)) => THIRD,
+            0 => FIRST,
+            _ => SECOND,
+        }
     }
 
     /// The first few places in images. Names have no part in it.

@@ -62,7 +62,8 @@ pub(super) fn is_entry(name: &str) -> bool {
         "WinMain",
         "thread_start",
     ];
-    ENTRIES.contains(&name) || name.ends_with(".main") || name.ends_with(".$main")
+    let ends = [".main", ".$main", ".<module>"];
+    ENTRIES.contains(&name) || ends.iter().any(|end| name.ends_with(end))
 }
 
 /// Words in the names of functions that end the program for their caller, or check something for it.

@@ -368,3 +368,72 @@ fn keys_of_version_1_are_as_they_were() {
     ];
     assert_eq!(found, wanted);
 }
+
+/// What Sentry's clients send of an exception, innermost frame first.
+fn sent(language: Language, rows: &[(&str, u32, &str)]) -> Group {
+    let mut report = traceback("Error", rows);
+    report.source = Source::Sentry;
+    report.exception = None;
+    let frames = &mut report.process.backtraces[0].frames;
+    frames.iter_mut().for_each(|frame| frame.language = Some(language));
+    report.thrown = Some(ThrownException {
+        runtime: ThrowingRuntime::Other,
+        name: "Error".to_owned(),
+        reason: Some("v".to_owned()),
+        is_handled: true,
+    });
+    group(&report).unwrap()
+}
+
+#[test]
+fn functions_without_a_name_do_not_make_sentrys_events_one() {
+    // Seen with @sentry/node 11: three bugs of a module were one issue.
+    let node = ("node:internal/modules/cjs/loader", 1521, "loader.Module._compile");
+    for name in ["?", "app.Object.?", "Object.<anonymous>", "app.<anonymous>", "new <anonymous>"] {
+        let [one, other] =
+            [3, 9].map(|line| sent(Language::JavaScript, &[("/srv/app.js", line, name), node]));
+        assert_ne!(one.key, other.key, "{name}");
+        assert_eq!((one.symbol_key, other.symbol_key), (None, None), "{name}");
+        // What called it tells.
+        let [one, other] = [3, 9].map(|line| {
+            sent(Language::JavaScript, &[("/srv/app.js", line, name), ("/srv/app.js", 1, "app.load"), node])
+        });
+        assert_eq!(one.symbol_key, other.symbol_key, "{name}");
+        assert!(one.symbol_key.is_some_and(|key| key.starts_with("3:")), "{name}");
+    }
+    let module = sent(Language::Python, &[("/srv/main.py", 3, "__main__.<module>")]);
+    assert!(module.symbol_key.is_some(), "a module's own code is as telling as `main`");
+    let lambda = [("/srv/a.py", 3, "a.<lambda>"), ("/srv/a.py", 9, "a.<module>")];
+    assert_eq!(sent(Language::Python, &lambda).symbol_key, None);
+    let constructor = sent(Language::Java, &[("Cart.java", 3, "shop.Cart.<init>")]);
+    assert!(constructor.symbol_key.is_some());
+}
+
+#[test]
+fn frames_of_the_client_and_of_node_itself_are_not_where_it_happened() {
+    let python = [
+        ("/srv/.venv/lib/python3.11/site-packages/sentry_sdk/api.py", 9, "sentry_sdk.api.capture_message"),
+        ("/srv/shop/pay.py", 3, "shop.pay.charge"),
+    ];
+    assert_eq!(sent(Language::Python, &python).place.as_deref(), Some("shop.pay.charge"));
+    let node = [("node:fs", 448, "readFileSync"), ("/srv/app.js", 7, "app.load")];
+    assert_eq!(sent(Language::JavaScript, &node).place.as_deref(), Some("app.load"));
+}
+
+#[test]
+fn messages_are_told_apart_by_their_words() {
+    let of = |words: &str| {
+        let mut report = traceback("Error", &[("/srv/app.py", 3, "app.load")]);
+        report.source = Source::Sentry;
+        report.exception = None;
+        report.event = Some(words.to_owned());
+        report
+    };
+    let [one, other, same] =
+        ["cart of 17 items", "no cart", "cart of 3 items"].map(|words| group(&of(words)).unwrap());
+    assert_ne!(one.key, other.key);
+    assert_ne!(one.symbol_key, other.symbol_key);
+    assert_eq!((&one.key, &one.symbol_key), (&same.key, &same.symbol_key), "numbers differ each time");
+    assert_eq!(one.kind, "message cart of # items");
+    assert!(!super::is_crash(&of("no cart")));
+}

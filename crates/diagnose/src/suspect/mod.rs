@@ -13,7 +13,7 @@ pub(crate) mod skip;
 use crate::names::{base_name, cite, image_name, is_any_of, only_thread, own_frames, thread_label};
 pub(crate) use android::is_web_view;
 use backtrail_core::Trust;
-use backtrail_model::{Backtrace, Frame, Image, Language, OwnerKind, Process, Report};
+use backtrail_model::{Backtrace, Frame, Image, Language, OwnerKind, Process, Report, Source};
 use owner::Ownership;
 use paths::{INJECTED_PATHS, SYSTEM_PATHS, rule_for};
 use skip::{REPORTER_IMAGES, skip_reason};
@@ -27,7 +27,7 @@ pub(crate) fn kind_of(report: &Report, frame: &Frame) -> OwnerKind {
 pub(crate) fn owner_of(report: &Report, frame: &Frame) -> Ownership {
     if report.source.is_android_or_java() {
         android::owner_of(report, frame)
-    } else if report.source.is_runtimes() || is_script(report, frame) {
+    } else if report.source.is_runtimes() || is_script(report, frame) || is_of_sentrys_script(report, frame) {
         runtimes::owner_of(report, frame)
     } else {
         owner::owner_of(report, frame)
@@ -37,6 +37,11 @@ pub(crate) fn owner_of(report: &Report, frame: &Frame) -> Ownership {
 /// Whether the frame is one of JavaScript in a report of Apple's systems: React Native's, in an exception's reason.
 pub(crate) fn is_script(report: &Report, frame: &Frame) -> bool {
     report.source.is_apple() && frame.language == Some(Language::JavaScript)
+}
+
+/// Whether the frame is one that a client of Sentry's knows by its language alone.
+pub(crate) fn is_of_sentrys_script(report: &Report, frame: &Frame) -> bool {
+    report.source == Source::Sentry && frame.language.is_some()
 }
 
 /// Deeper frames have no say: whatever lies there called half of the program.
@@ -207,8 +212,16 @@ fn passing_reason(report: &Report, frame: &Frame) -> Option<&'static str> {
     reason
 }
 
-/// Whether the frame's image is a crash reporter's.
+/// Directories of Sentry's own clients, whose frames are on the stacks of messages.
+const SENTRYS_CLIENTS: [&str; 5] =
+    ["/sentry_sdk/", "/sentry-ruby", "/node_modules/@sentry/", "/getsentry/sentry-go", "/sentry/sentry/src/"];
+
+/// Whether the frame is a crash reporter's, by its image or its source's directory.
 pub(crate) fn is_reporters(report: &Report, frame: &Frame) -> bool {
+    if is_of_sentrys_script(report, frame) {
+        let file = frame.reported.as_ref().and_then(|reported| reported.file.as_deref()).unwrap_or_default();
+        return SENTRYS_CLIENTS.iter().any(|part| file.contains(part));
+    }
     let image = image_name(report, frame).unwrap_or_default();
     REPORTER_IMAGES.iter().any(|name| image.starts_with(name))
 }

@@ -342,6 +342,10 @@ pub(super) fn owner_of(report: &Report, frame: &Frame) -> Ownership {
         Some(Language::JavaScript) if matches!(file, "<anonymous>" | "native") => {
             return told(OwnerKind::System, format!("{name} is a function of the engine"));
         }
+        // Keys of what others wrote stay as they are, see `group`.
+        Some(Language::JavaScript) if report.source == Source::Sentry && file.starts_with("node:") => {
+            return told(OwnerKind::System, format!("{file}: Node itself"));
+        }
         Some(Language::DotNet) => return dot_net(name),
         Some(Language::Java) => return java(name),
         Some(Language::Beam) => return beam(frame, name, file),

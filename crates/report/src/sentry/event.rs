@@ -5,9 +5,9 @@ use crate::leftovers::{fill, text};
 use crate::mach::{known_exception, known_signal};
 use crate::members::{Members, end_address, file_name, joined, note_thrown, offset};
 use crate::stack::{Origin, settle, unsettled};
-use backtrail_core::{Arch, Avma, ImageId};
+use backtrail_core::{Arch, Avma, ImageId, Utc};
 use backtrail_model::{
-    AppInfo, Backtrace, Exception, Frame, Image, Register, ReportedSymbol, Thread, ThrowingRuntime,
+    AppInfo, Backtrace, Exception, Frame, Image, Language, Register, ReportedSymbol, Thread, ThrowingRuntime,
     ThrownException,
 };
 
@@ -18,6 +18,8 @@ struct Parts {
     app: [Option<String>; 2],
     release: Option<String>,
     thrown: Vec<Thrown>,
+    /// What the app, or a user, said: without what differs each time, where the client has it so.
+    said: Option<String>,
 }
 
 /// One of the exceptions of an event, which are listed from the innermost cause on.
@@ -47,9 +49,10 @@ pub(super) fn read(members: &mut Members<'_, '_>, document: &Json<'_>) {
             members.report.process.images.push(image);
         }
     }
+    let language = document.get("platform").and_then(text).and_then(|platform| language_of(&platform));
     members.each("", document, |members, name, value| match name {
         "event_id" => fill(&mut members.report.incident, text(value)),
-        "timestamp" => fill(&mut members.report.time, text(value)),
+        "timestamp" => fill(&mut members.report.time, time(value)),
         "release" => fill(&mut parts.release, text(value)),
         "debug_meta" => {
             members.each("debug_meta", value, |_, name, value| name == "images" && !value.items().is_empty())
@@ -57,7 +60,7 @@ pub(super) fn read(members: &mut Members<'_, '_>, document: &Json<'_>) {
         "exception" => values(value).is_some_and(|values| {
             let values = members.items("exception.values", values, 100);
             for (position, item) in values.iter().enumerate() {
-                let thrown = read_thrown(members, &format!("exception.values[{position}]"), item);
+                let thrown = read_thrown(members, &format!("exception.values[{position}]"), item, language);
                 parts.thrown.push(thrown);
             }
             !values.is_empty()
@@ -65,7 +68,7 @@ pub(super) fn read(members: &mut Members<'_, '_>, document: &Json<'_>) {
         "threads" => values(value).is_some_and(|values| {
             let values = members.items("threads.values", values, members.limits.max_threads);
             for (position, item) in values.iter().enumerate() {
-                let thread = read_thread(members, &format!("threads.values[{position}]"), item);
+                let thread = read_thread(members, &format!("threads.values[{position}]"), item, language);
                 members.report.process.threads.push(thread);
             }
             !values.is_empty()
@@ -73,10 +76,36 @@ pub(super) fn read(members: &mut Members<'_, '_>, document: &Json<'_>) {
         "contexts" => {
             members.each("contexts", value, |members, name, value| parts.context(members, name, value))
         }
-        "message" | "logentry" => read_message(members, value),
+        "message" | "logentry" => read_message(members, &mut parts.said, value),
+        "comments" => read_feedback(members, &mut parts.said, value),
         _ => false,
     });
     parts.finish(members);
+}
+
+/// The language that a platform's frames are of, where they have no addresses.
+fn language_of(platform: &str) -> Option<Language> {
+    Some(match platform {
+        "python" => Language::Python,
+        "javascript" | "node" => Language::JavaScript,
+        "java" => Language::Java,
+        "csharp" => Language::DotNet,
+        "php" => Language::Php,
+        "ruby" => Language::Ruby,
+        "go" => Language::Go,
+        "elixir" => Language::Beam,
+        "dart" => Language::Dart,
+        _ => return None,
+    })
+}
+
+/// A time, which half of the clients write as seconds since 1970.
+fn time(value: &Json<'_>) -> Option<String> {
+    let stated = text(value)?;
+    let seconds = stated.split('.').next().and_then(|whole| whole.parse().ok());
+    // Years of four digits; other numbers are no times.
+    let seconds = seconds.filter(|seconds: &i64| (0..253_402_300_800).contains(seconds));
+    Some(seconds.map_or(stated, |seconds| Utc::from_unix(seconds).to_string()))
 }
 
 /// `{"values": [...]}`, or the list alone.
@@ -84,11 +113,24 @@ fn values<'j, 'd>(value: &'j Json<'d>) -> Option<&'j Json<'d>> {
     value.get("values").or(Some(value)).filter(|values| !values.items().is_empty())
 }
 
-fn read_message(members: &mut Members<'_, '_>, value: &Json<'_>) -> bool {
-    let message = value.text().map(std::borrow::Cow::into_owned);
-    let formatted = value.get("formatted").and_then(text);
-    let Some(message) = message.or(formatted).filter(|_| value.members().len() < 2) else { return false };
-    add_message(members, &message);
+fn read_message(members: &mut Members<'_, '_>, said: &mut Option<String>, value: &Json<'_>) -> bool {
+    let template = value.get("message").and_then(text);
+    let formatted = value.text().map(std::borrow::Cow::into_owned);
+    let formatted = formatted.or_else(|| value.get("formatted").and_then(text)).or_else(|| template.clone());
+    let Some(message) = formatted.filter(|message| !message.trim().is_empty()) else { return false };
+    // Events have it twice.
+    if said.is_none() {
+        add_message(members, &message);
+        *said = template.filter(|template| !template.trim().is_empty()).or(Some(message));
+    }
+    value.members().len() < 2
+}
+
+/// What a user said of a crash.
+fn read_feedback(members: &mut Members<'_, '_>, said: &mut Option<String>, value: &Json<'_>) -> bool {
+    let Some(words) = text(value).filter(|words| !words.trim().is_empty()) else { return false };
+    add_message(members, &words);
+    *said = Some(format!("User feedback: {}", words.trim()));
     true
 }
 
@@ -99,19 +141,24 @@ fn add_message(members: &mut Members<'_, '_>, message: &str) {
     }
 }
 
-fn read_thrown(members: &mut Members<'_, '_>, path: &str, item: &Json<'_>) -> Thrown {
+fn read_thrown(
+    members: &mut Members<'_, '_>,
+    path: &str,
+    item: &Json<'_>,
+    language: Option<Language>,
+) -> Thrown {
     let mut thrown = Thrown::default();
     members.each(path, item, |members, name, value| match name {
         "type" => fill(&mut thrown.kind, text(value)),
         "value" => fill(&mut thrown.value, text(value)),
-        "module" => fill(&mut thrown.module, text(value)),
+        "module" => fill(&mut thrown.module, text(value).filter(|module| !module.is_empty())),
         "thread_id" => fill(&mut thrown.thread, value.number()),
         "stacktrace" => read_stack(
             members,
             &format!("{path}.stacktrace"),
             value,
-            &mut thrown.frames,
-            &mut thrown.registers,
+            language,
+            (&mut thrown.frames, &mut thrown.registers),
         ),
         "mechanism" => read_mechanism(members, &format!("{path}.mechanism"), value, &mut thrown),
         _ => false,
@@ -146,7 +193,12 @@ fn read_mechanism(members: &mut Members<'_, '_>, path: &str, value: &Json<'_>, t
     })
 }
 
-fn read_thread(members: &mut Members<'_, '_>, path: &str, item: &Json<'_>) -> Thread {
+fn read_thread(
+    members: &mut Members<'_, '_>,
+    path: &str,
+    item: &Json<'_>,
+    language: Option<Language>,
+) -> Thread {
     let mut thread = Thread::default();
     let mut id = None;
     members.each(path, item, |members, name, value| match name {
@@ -163,8 +215,8 @@ fn read_thread(members: &mut Members<'_, '_>, path: &str, item: &Json<'_>) -> Th
             members,
             &format!("{path}.stacktrace"),
             value,
-            &mut thread.frames,
-            &mut thread.registers,
+            language,
+            (&mut thread.frames, &mut thread.registers),
         ),
         _ => false,
     });
@@ -177,8 +229,8 @@ fn read_stack(
     members: &mut Members<'_, '_>,
     path: &str,
     value: &Json<'_>,
-    frames: &mut Vec<Frame>,
-    registers: &mut Vec<Register>,
+    language: Option<Language>,
+    (frames, registers): (&mut Vec<Frame>, &mut Vec<Register>),
 ) -> bool {
     members.each(path, value, |members, name, value| match name {
         "frames" if frames.is_empty() => {
@@ -186,7 +238,7 @@ fn read_stack(
             let items = members.items(&format!("{path}.frames"), value, most);
             members.frames_left -= items.len();
             for (position, item) in items.iter().enumerate() {
-                frames.push(read_frame(members, &format!("{path}.frames[{position}]"), item));
+                frames.push(read_frame(members, &format!("{path}.frames[{position}]"), item, language));
             }
             frames.reverse();
             for (position, frame) in frames.iter_mut().enumerate() {
@@ -208,7 +260,12 @@ fn read_stack(
     })
 }
 
-fn read_frame(members: &mut Members<'_, '_>, path: &str, item: &Json<'_>) -> Frame {
+fn read_frame(
+    members: &mut Members<'_, '_>,
+    path: &str,
+    item: &Json<'_>,
+    language: Option<Language>,
+) -> Frame {
     let mut frame = Frame::new(0);
     let mut symbol = ReportedSymbol::default();
     let (mut address, mut base, mut start) = (None, None, None);
@@ -219,7 +276,7 @@ fn read_frame(members: &mut Members<'_, '_>, path: &str, item: &Json<'_>) -> Fra
         "symbol_addr" => fill(&mut start, value.number()),
         "function" => fill(&mut name, text(value)),
         // Of Java, Python and others; native frames have none.
-        "module" => fill(&mut module, text(value)),
+        "module" => fill(&mut module, text(value).filter(|module| !module.is_empty())),
         "package" => fill(&mut package, text(value)),
         "filename" => fill(&mut file, text(value)),
         "abs_path" => fill(&mut path_of_file, text(value)),
@@ -236,6 +293,8 @@ fn read_frame(members: &mut Members<'_, '_>, path: &str, item: &Json<'_>) -> Fra
             .push(backtrail_model::Field { key: format!("{path}.filename"), value: short.clone() });
     }
     symbol.file = path_of_file.or(file);
+    let own = item.get("platform").and_then(text);
+    frame.language = own.map_or(language, |platform| language_of(&platform)).filter(|_| address.is_none());
     frame.address = address.map(Avma::new).map(unsettled);
     frame.image_offset = offset(address, base);
     frame.image_name = package.as_deref().map(file_name).map(str::to_owned);
@@ -284,10 +343,12 @@ impl Parts {
         let [app_version, app_build] = &mut self.app;
         members.each(&path, value, |members, key, value| {
             let report = &mut members.report;
+            // Node's client takes a line of a file for it, with its end.
+            let trimmed = || text(value).map(|text| text.trim().to_owned());
             match (name, key) {
-                ("os", "name") => fill(system, text(value)),
-                ("os", "version") => fill(version, text(value)),
-                ("os", "build") => fill(build, text(value)),
+                ("os", "name") => fill(system, trimmed()),
+                ("os", "version") => fill(version, trimmed()),
+                ("os", "build") => fill(build, trimmed()),
                 ("device", "model") => fill(&mut report.device, text(value)),
                 ("device", "arch") => {
                     let name = text(value).unwrap_or_default();
@@ -298,6 +359,7 @@ impl Parts {
                 ("app", "app_name") => fill(&mut report.process.name, text(value)),
                 ("app", "app_version") => fill(app_version, text(value)),
                 ("app", "app_build") => fill(app_build, text(value)),
+                ("feedback", "message") => read_feedback(members, &mut self.said, value),
                 _ => false,
             }
         })
@@ -315,8 +377,14 @@ impl Parts {
         for (position, thrown) in self.thrown.into_iter().enumerate() {
             thrown.finish(members, position == last);
         }
+        let is_none_thrown = members.report.thrown.is_none() && members.report.exception.is_none();
         let process = &mut members.report.process;
         process.crashed_thread = process.threads.iter().position(|thread| thread.crashed);
+        let says_alone = is_none_thrown && process.crashed_thread.is_none();
+        if let Some(said) = self.said.filter(|_| says_alone) {
+            members.report.event = said.trim().lines().next().map(str::to_owned);
+        }
+        let process = &mut members.report.process;
         if process.arch.is_none() {
             process.arch = process.images.first().and_then(|image| image.arch);
         }

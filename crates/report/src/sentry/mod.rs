@@ -14,9 +14,13 @@ use backtrail_model::{Field, Report, Source};
 /// Whether the beginning of a JSON input is that of an event, or of an envelope.
 pub(crate) fn is_sentry(head: &str) -> bool {
     let has = |word: &str| head.contains(word);
-    let payload = ["\"exception\"", "\"debug_meta\"", "\"stacktrace\"", "\"threads\""];
-    has("\"event_id\"") && payload.iter().any(|word| has(word))
+    // What an event is of may lie far behind; all that clients send names the platform.
+    let payload = PAYLOAD.iter().any(|name| has(&format!("\"{name}\"")));
+    has("\"event_id\"") && (payload || has("\"platform\"") || has("\"stacktrace\""))
 }
+
+/// What an event is of: each has one of these. `comments` is the old form of what a user said of a crash, `contexts.feedback` the new one.
+const PAYLOAD: [&str; 6] = ["exception", "threads", "debug_meta", "message", "logentry", "comments"];
 
 /// Items of an envelope that are looked at.
 const MAX_ITEMS: usize = 1000;
@@ -48,10 +52,13 @@ pub(crate) fn read(input: &[u8], start: usize, limits: &Limits) -> Result<Report
             break;
         }
     }
-    let message = "expected an event with `exception`, `threads` or `debug_meta`";
+    let message = "expected an event with `exception`, `threads`, `debug_meta`, `message` or `logentry`";
     Err(Error::new(ErrorKind::Malformed, message).at(input, at))
 }
 
 fn is_event(document: &Json<'_>) -> bool {
-    ["exception", "threads", "debug_meta", "stacktrace"].iter().any(|name| document.get(name).is_some())
+    let has_feedback = || document.get("contexts").is_some_and(|contexts| contexts.get("feedback").is_some());
+    PAYLOAD.iter().any(|name| document.get(name).is_some())
+        || document.get("stacktrace").is_some()
+        || has_feedback()
 }

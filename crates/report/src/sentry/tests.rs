@@ -1,6 +1,7 @@
 use super::*;
 use crate::parse;
 use backtrail_core::{Avma, FrameAddress};
+use backtrail_model::Language;
 
 const EVENT: &str = r#"{
   "event_id": "9ec79c33ec9942ab8353589fcb2e04dc", "timestamp": "2024-01-02T03:04:05Z", "platform": "cocoa",
@@ -85,4 +86,52 @@ fn every_cut_is_read_without_harm() {
     for end in 0..EVENT.len() {
         let _ = parse(&EVENT.as_bytes()[..end], &Limits::default());
     }
+}
+
+#[test]
+fn frames_of_scripts_have_their_language() {
+    let report = read_text(
+        r#"{"event_id": "9ec79c33ec9942ab8353589fcb2e04dc", "platform": "node", "timestamp": 1700000000.25,
+            "exception": {"values": [{"type": "KeyError", "module": "", "value": "v", "stacktrace": {"frames": [
+                {"function": "?", "module": "", "filename": "/srv/app.js", "lineno": 3},
+                {"function": "load", "module": "cart", "filename": "/srv/cart.py", "platform": "python"},
+                {"function": "crash", "platform": "native", "instruction_addr": "0x1000"}]}}]}}"#,
+    );
+    assert_eq!(report.time.as_deref(), Some("2023-11-14T22:13:20Z"));
+    assert_eq!(report.thrown.as_ref().unwrap().name, "KeyError");
+    let frames = &report.process.backtraces[0].frames;
+    let seen: Vec<_> = frames.iter().map(|frame| (frame.names().next().unwrap(), frame.language)).collect();
+    assert_eq!(
+        seen,
+        [("crash", None), ("cart.load", Some(Language::Python)), ("?", Some(Language::JavaScript))]
+    );
+}
+
+#[test]
+fn a_message_alone_is_an_event() {
+    for (members, event, line) in [
+        (r#""message": "the cart is empty""#, "the cart is empty", "the cart is empty"),
+        (
+            r#""logentry": {"message": "user %s failed", "params": ["bob"], "formatted": "user bob failed"}"#,
+            "user %s failed",
+            "user bob failed",
+        ),
+        (r#""contexts": {"feedback": {"message": "no button"}}"#, "User feedback: no button", "no button"),
+        (r#""name": "Anna", "comments": "it broke""#, "User feedback: it broke", "it broke"),
+    ] {
+        let id = r#""event_id": "9ec79c33ec9942ab8353589fcb2e04dc""#;
+        let platform = if members.contains("comments") { "" } else { r#", "platform": "python""# };
+        let report = read_text(&format!("{{{id}{platform}, {members}}}"));
+        assert_eq!(report.event.as_deref(), Some(event));
+        assert!(report.app_info.iter().any(|info| info.lines == [line]), "{:?}", report.app_info);
+    }
+    // With an exception the message is beside the point.
+    let both = read_text(
+        r#"{"event_id": "9ec79c33ec9942ab8353589fcb2e04dc", "message": "m", "exception": [{"type": "E", "value": "v"}]}"#,
+    );
+    assert_eq!(both.event, None);
+    // Sentry's other payloads are none.
+    let transaction =
+        r#"{"event_id": "9ec79c33ec9942ab8353589fcb2e04dc", "platform": "python", "type": "transaction"}"#;
+    assert!(parse(transaction.as_bytes(), &Limits::default()).is_err());
 }

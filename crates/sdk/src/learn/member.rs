@@ -100,6 +100,7 @@ impl Member {
 /// Symbols by section and address; of several at one place the best name first.
 fn symbols_by_place<'d>(object: &Object<'d>) -> Vec<(SectionAddress, Symbol<'d>)> {
     let symbols = object.symbols().unwrap_or_default().into_iter();
+    let is_label = if object.format() == Format::MachO { is_mach_os_label } else { is_elfs_label };
     let mut placed: Vec<_> = symbols
         .filter(|symbol| !is_label(&symbol.name))
         .filter_map(|symbol| Some(((symbol.section?, symbol.address), symbol)))
@@ -108,9 +109,14 @@ fn symbols_by_place<'d>(object: &Object<'d>) -> Vec<(SectionAddress, Symbol<'d>)
     placed
 }
 
-/// Names that the assembler makes, of places that are no functions.
-fn is_label(name: &str) -> bool {
-    name.starts_with("ltmp") || name.starts_with('L') || name.starts_with(".L")
+/// Names that the assembler makes, of places that are no functions. Functions of C have an underscore in front.
+fn is_mach_os_label(name: &str) -> bool {
+    name.starts_with("ltmp") || name.starts_with('L')
+}
+
+/// The same in ELF, where functions have their own names: `LZ4_compress`.
+fn is_elfs_label(name: &str) -> bool {
+    name.starts_with(".L")
 }
 
 fn reach(binding: Binding) -> Reach {

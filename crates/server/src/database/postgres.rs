@@ -293,10 +293,16 @@ pub(super) fn search(words: &[String], first: usize) -> (String, Vec<String>) {
         let word = word.to_lowercase().replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_");
         format!("%{word}%")
     };
-    let condition = (first..).take(words.len()).fold(String::new(), |mut condition, number| {
-        let _ = write!(condition, "AND words LIKE ?{number} ");
+    if words.is_empty() {
+        return (String::new(), Vec::new());
+    }
+    // What was merged into an issue is found by its own words, too.
+    let parts = "AND id IN (SELECT coalesce(merged_into, id) FROM issue AS part WHERE true";
+    let mut condition = (first..).take(words.len()).fold(parts.to_owned(), |mut condition, number| {
+        let _ = write!(condition, " AND part.words LIKE ?{number}");
         condition
     });
+    condition.push(')');
     (condition, words.iter().map(plain).collect())
 }
 
@@ -455,7 +461,11 @@ mod tests {
     #[test]
     fn nothing_that_is_sought_stands_for_something_else() {
         let (condition, values) = search(&[r"A_b%c\d".to_owned(), "two".to_owned()], 6);
-        assert_eq!(condition, "AND words LIKE ?6 AND words LIKE ?7 ");
+        assert_eq!(
+            condition,
+            "AND id IN (SELECT coalesce(merged_into, id) FROM issue AS part WHERE true \
+             AND part.words LIKE ?6 AND part.words LIKE ?7)"
+        );
         assert_eq!(values, [r"%a\_b\%c\\d%", "%two%"]);
     }
 }

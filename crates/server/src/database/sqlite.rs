@@ -237,7 +237,11 @@ pub(super) fn search(words: &[String], first: usize) -> (String, Vec<String>) {
         return (String::new(), Vec::new());
     }
     let quoted: Vec<_> = words.iter().map(|word| format!("\"{}\"", word.replace('"', "\"\""))).collect();
-    let condition = format!("AND id IN (SELECT rowid FROM issue_text WHERE issue_text MATCH ?{first})");
+    // What was merged into an issue is found by its own words, too.
+    let condition = format!(
+        "AND id IN (SELECT coalesce(part.merged_into, part.id) FROM issue_text \
+         JOIN issue AS part ON part.id = issue_text.rowid WHERE issue_text MATCH ?{first})"
+    );
     (condition, vec![quoted.join(" ")])
 }
 

@@ -6,7 +6,7 @@ use crate::health::{DAYS as DAYS_OF_HEALTH, Release};
 use crate::projects::{Project, Scope};
 use crate::sessions::Session;
 use crate::time::{DAY, shown};
-use crate::views::{DAYS, Filter, Issue, Missing, PAGE, Report, STATES};
+use crate::views::{Attachment, DAYS, Filter, Issue, Missing, PAGE, Report, STATES};
 use backtrail::Analysis;
 use maud::{Markup, PreEscaped, html};
 
@@ -228,6 +228,7 @@ pub(super) fn report(
     session: &Session,
     project: &Project,
     report: &Report,
+    attachments: &[Attachment],
     analysis: Option<&Analysis>,
 ) -> Markup {
     let base = format!("/projects/{}", project.slug);
@@ -244,6 +245,19 @@ pub(super) fn report(
                 }
                 @if !report.dropped {
                     " · " a href=(format!("{base}/reports/{}/raw", report.event_id)) { "as it came" }
+                }
+            }
+            @if !attachments.is_empty() {
+                p.subject {
+                    "Came along: "
+                    @for (number, it) in attachments.iter().enumerate() {
+                        @if number > 0 { ", " }
+                        @let name = if it.name.is_empty() { &it.kind } else { &it.name };
+                        a href=(format!("{base}/reports/{}/attachments/{}", report.event_id, it.position)) {
+                            (text(name))
+                        }
+                        " (" (it.size) " bytes)"
+                    }
                 }
             }
             @if let Some(problem) = &report.problem { p.problem { (text(problem)) } }
@@ -365,10 +379,26 @@ pub(super) fn setup(session: &Session, project: &Project, url: &str) -> Markup {
     let query = format!("{url}/api/{}/minidump/?sentry_key={key}", project.id);
     let snippets = [
         ("Any report, by curl", format!("curl --data-binary @REPORT {api}/reports/")),
+        ("A program on Linux as it is", format!("backtrail watch --upload {api}/reports/ -- PROGRAM")),
         ("Sentry's clients, Python", format!("import sentry_sdk\nsentry_sdk.init(\"{dsn}\")")),
+        (
+            "Sentry's clients, Node.js",
+            format!("const Sentry = require(\"@sentry/node\");\nSentry.init({{ dsn: \"{dsn}\" }});"),
+        ),
         ("Sentry's clients, others", format!("DSN: {dsn}")),
         ("Crashpad", format!("--url={query}")),
         ("Breakpad, a minidump by curl", format!("curl -F upload_file_minidump=@FILE.dmp '{query}'")),
+        (
+            "Symbols, with a token for them",
+            format!("BACKTRAIL_TOKEN=TOKEN backtrail upload --to {url} --project {} PATH", project.slug),
+        ),
+        (
+            "Symbols, by sentry-cli",
+            format!(
+                "sentry-cli --url {url} --auth-token TOKEN debug-files upload -o any -p {} PATH",
+                project.slug
+            ),
+        ),
     ];
     page(
         "Set-up",

@@ -2,7 +2,8 @@
 
 use crate::client::{Running, request};
 use backtrail_testkit::fixtures;
-use std::io::Write as _;
+use serde_json::{Value, json};
+use std::io::{Read as _, Write as _};
 
 const ID: &str = "9ec79c33ec9942ab8353589fcb2e04dc";
 
@@ -217,4 +218,155 @@ fn a_client_that_does_not_read_is_left() {
     let end = std::io::Read::read_to_end(&mut stream, &mut received);
     assert!(end.is_err() || received.len() < large.len(), "{} bytes came", received.len());
     assert!(received.starts_with(b"HTTP/1.1 200"), "{:?}", received.get(..40));
+}
+
+/// An event as Node's `zlib.brotliCompressSync` and Python's `zstandard` pack it.
+const MESSAGE: &str =
+    r#"{"event_id":"9ec79c33ec9942ab8353589fcb2e04dc","platform":"python","message":"the cart is empty"}"#;
+const BROTLI: &str = "1b6000288dd462cd19ee04ffb92d55f742721c4c7e4b4e8e7358d44071a60e4b1f6cc08143604d36804f7aa7b8dc4cc90ffff6ab0385\
+    6f72b37029a7a3552b56aa4e6f29d6dc9d102678bf399e9b301acc11cb549f3219";
+const ZSTD: &str = "28b52ffd0000cd02001246151a80571d6871a9fdc8ff101113a5dc0cf43e99d9ea189d163447090747cbd6536bd242a9e9cc5af9836c\
+    edcb849d87d988597941cfb2496026ac8a017891e882c871c721491606a2fe4e31a0472b2b8d609d176e4300";
+
+fn bytes(hex: &str) -> Vec<u8> {
+    (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap()).collect()
+}
+
+#[test]
+fn bodies_are_unpacked_as_their_heads_say() {
+    let server = Running::start();
+    let path = format!("/api/1/store/?sentry_key={}", server.key);
+    let send = |encoding: &str, body: &[u8]| server.post(&path, &[("Content-Encoding", encoding)], body);
+    for (encoding, packed) in
+        [("br", bytes(BROTLI)), ("zstd", bytes(ZSTD)), ("gzip", gzip(MESSAGE.as_bytes()))]
+    {
+        let answer = send(encoding, &packed);
+        assert_eq!((answer.status, answer.json()["id"].as_str().unwrap()), (200, ID), "{encoding}");
+        let raw = server.get(&format!("/api/v1/projects/1/reports/{ID}/raw"));
+        assert_eq!(raw.text(), MESSAGE, "{encoding}");
+        assert_eq!(send(encoding, &packed[..packed.len() / 2]).status, 400, "{encoding}, cut");
+        assert_eq!(send(encoding, b"\xffno such thing").status, 400, "{encoding}, something else");
+    }
+    let unknown = send("compress", MESSAGE.as_bytes());
+    assert_eq!(unknown.status, 415);
+    assert!(unknown.head.contains("accept-encoding: gzip, deflate, br, zstd"), "{}", unknown.head);
+    let blanks = std::io::repeat(b' ').take(64 << 20);
+    let bomb = ruzstd::encoding::compress_to_vec(blanks, ruzstd::encoding::CompressionLevel::Fastest);
+    assert_eq!(send("zstd", &bomb).status, 413);
+    assert_eq!(server.number("SELECT count(*) FROM report"), 1);
+}
+
+#[test]
+fn what_is_not_kept_is_said_in_the_protocols_words() {
+    let server = Running::start();
+    let send = |items: &str| {
+        server.send("/api/1/envelope/", format!("{{\"event_id\":\"{ID}\"}}\n{items}").as_bytes())
+    };
+    let header = |answer: &crate::client::Answer| -> Option<String> {
+        let line = answer.head.lines().find_map(|line| line.strip_prefix("x-sentry-rate-limits: "));
+        line.map(str::to_owned)
+    };
+    let both = send(&format!("{{\"type\":\"transaction\"}}\n{{}}\n{{\"type\":\"event\"}}\n{MESSAGE}\n"));
+    assert_eq!(both.status, 200);
+    assert_eq!(header(&both).as_deref(), Some("86400:transaction:organization:not_kept"));
+    let many = send(
+        "{\"type\":\"replay_event\"}\n{}\n{\"type\":\"replay_recording\"}\nx\n{\"type\":\"check_in\"}\n{}\n",
+    );
+    assert_eq!(header(&many).as_deref(), Some("86400:replay;monitor:organization:not_kept"));
+    // Clients that heard such words for these would keep back what is wanted.
+    for kept in ["event", "session", "attachment", "client_report", "feedback", "user_report", "unheard_of"] {
+        let answer = send(&format!("{{\"type\":\"{kept}\"}}\n{{}}\n"));
+        assert_eq!((answer.status, header(&answer)), (200, None), "{kept}");
+    }
+}
+
+#[test]
+fn messages_and_what_users_say_are_issues() {
+    let server = Running::start();
+    let template = json!({ "event_id": "1ec79c33ec9942ab8353589fcb2e04dc", "platform": "python", "timestamp": 1_700_000_000.5,
+        "logentry": { "message": "user %s failed", "params": ["bob"], "formatted": "user bob failed" }, "level": "warning" });
+    let feedback = json!({ "event_id": "2ec79c33ec9942ab8353589fcb2e04dc", "platform": "javascript",
+        "contexts": { "feedback": { "message": "The button does nothing", "associated_event_id": ID } } });
+    let older = json!({ "event_id": ID, "name": "Anna", "email": "a@b.c", "comments": "It broke" });
+    for (kind, event) in [
+        ("event", MESSAGE.to_owned()),
+        ("event", template.to_string()),
+        ("feedback", feedback.to_string()),
+        ("user_report", older.to_string()),
+    ] {
+        let envelope = format!("{{\"event_id\":\"{ID}\"}}\n{{\"type\":\"{kind}\"}}\n{event}\n");
+        let id = serde_json::from_str::<Value>(&event).unwrap()["event_id"].as_str().unwrap().to_owned();
+        // An event's id in the head is the event's own.
+        let envelope = envelope.replacen(ID, &id, 1);
+        assert_eq!(server.send("/api/1/envelope/", envelope.as_bytes()).status, 200);
+    }
+    server.settle();
+    let issues = server.get("/api/v1/projects/1/issues").json();
+    let mut titles: Vec<_> =
+        issues["issues"].as_array().unwrap().iter().map(|issue| issue["title"].as_str().unwrap()).collect();
+    titles.sort_unstable();
+    assert_eq!(
+        titles,
+        [
+            "User feedback: It broke",
+            "User feedback: The button does nothing",
+            "the cart is empty",
+            "user %s failed"
+        ]
+    );
+    let report = server.get("/api/v1/projects/1/reports/1ec79c33ec9942ab8353589fcb2e04dc").json();
+    assert_eq!(report["happened"], "2023-11-14T22:13:20Z");
+    let owners = server.get("/api/v1/projects/1/owners").json();
+    assert!(owners["owners"].as_array().unwrap().iter().all(|owner| owner["crashes"] == 0), "{owners:#}");
+}
+
+#[test]
+fn attachments_are_there_to_be_read() {
+    let server = Running::start();
+    let envelope = format!(
+        "{{\"event_id\":\"{ID}\"}}\n{{\"type\":\"event\"}}\n{MESSAGE}\n\
+         {{\"type\":\"attachment\",\"length\":8,\"filename\":\"../<b>log.txt\"}}\nline one\n"
+    );
+    assert_eq!(server.send("/api/1/envelope/", envelope.as_bytes()).status, 200);
+    server.settle();
+    let path = format!("/api/v1/projects/1/reports/{ID}");
+    let listed = server.get(&path).json()["attachments"].clone();
+    assert_eq!(listed, json!([{ "position": 0, "name": "../<b>log.txt", "kind": "attachment", "size": 8 }]));
+    let cookie = server.log_in();
+    let page = server.page(&cookie, &format!("/projects/default/reports/{ID}")).text();
+    assert!(page.contains("../&lt;b&gt;log.txt") && page.contains("/attachments/0"), "{page}");
+    for file in [
+        server.get(&format!("{path}/attachments/0")),
+        server.page(&cookie, &format!("/projects/default/reports/{ID}/attachments/0")),
+    ] {
+        assert_eq!((file.status, file.text().as_str()), (200, "line one"));
+        assert!(file.head.contains("filename=\"__b_log.txt\""), "{}", file.head);
+    }
+    for wrong in ["1", "-1", "99999999999999999999", "x"] {
+        assert!(matches!(server.get(&format!("{path}/attachments/{wrong}")).status, 400 | 404), "{wrong}");
+    }
+    let other = server.post(
+        "/api/v1/projects",
+        &[("Authorization", &format!("Bearer {}", server.token))],
+        b"{\"slug\":\"other\",\"name\":\"Other\"}",
+    );
+    assert_eq!(other.status, 200, "{}", other.text());
+    assert_eq!(server.get(&format!("/api/v1/projects/other/reports/{ID}/attachments/0")).status, 404);
+}
+
+#[test]
+fn reports_and_sessions_have_the_clients_release() {
+    let server = Running::start();
+    let event = json!({ "event_id": ID, "platform": "cocoa", "release": "shop@1.2+34", "contexts": {
+        "app": { "app_version": "1.2", "app_build": "34" }, "os": { "name": "Debian 12.11\n" } },
+        "exception": { "values": [{ "type": "NSRangeException", "value": "v" }] } });
+    let session = json!({ "sid": "5ec79c33-ec99-42ab-8353-589fcb2e04dc", "init": true, "status": "exited",
+        "started": "2026-01-01T00:00:00Z", "attrs": { "release": "shop@1.2+34" } });
+    let envelope = format!("{{}}\n{{\"type\":\"event\"}}\n{event}\n{{\"type\":\"session\"}}\n{session}\n");
+    assert_eq!(server.send("/api/1/envelope/", envelope.as_bytes()).status, 200);
+    server.settle();
+    let releases = server.get("/api/v1/projects/1/releases").json()["releases"].clone();
+    assert_eq!(releases.as_array().unwrap().len(), 1, "{releases:#}");
+    assert_eq!((&releases[0]["sessions"], &releases[0]["reports"]), (&json!(1), &json!(1)));
+    assert_eq!(server.get(&format!("/api/v1/projects/1/reports/{ID}")).json()["os"], "Debian 12.11");
 }

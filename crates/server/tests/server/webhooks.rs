@@ -110,6 +110,31 @@ fn new_issues_and_those_that_return_are_told() {
 
 /// Three times as many as on any day before, and at least 20.
 #[test]
+fn an_address_that_fails_is_left_alone_for_a_while() {
+    let server = Running::start();
+    let (address, told) = listen();
+    let bearer = format!("Bearer {}", server.token);
+    let made = server.post(
+        "/api/v1/projects/1/webhooks",
+        &[("Authorization", &bearer)],
+        json!({ "url": address }).to_string().as_bytes(),
+    );
+    assert_eq!(made.status, 200, "{}", made.text());
+    // Worked together, so that three wait at the same moment.
+    let reports = ["null-member", "watchdog", "worker-assertion"];
+    let read = |name| std::fs::read(fixtures().join(format!("sample/reports/{name}.crash"))).unwrap();
+    assert_eq!(server.send("/api/1/reports/", &reports.map(read).join(&b'\n')).status, 200);
+    server.settle();
+    // The first is answered with an error; the second and third wait for the address as well.
+    told.recv_timeout(Duration::from_secs(30)).unwrap();
+    while server.webhooks()[0]["problem"].is_null() {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert!(told.recv_timeout(Duration::from_secs(2)).is_err(), "no other is tried");
+    assert_eq!(server.webhooks()[0]["waiting"], 3);
+}
+
+#[test]
 fn a_spike_is_told_once_a_day() {
     let server = Running::start();
     let (address, told) = listen();

@@ -87,7 +87,11 @@ fn people_decide() {
     assert_eq!((&answer.json()["state"], &answer.json()["assignee"]), (&json!("resolved"), &json!("ann")));
     assert_eq!(server.issues("?state=open").len(), 1);
     assert_eq!(server.decide(one, &json!({ "state": "gone" })).status, 400);
-    assert_eq!(server.decide(one, &json!({ "merge_into": 99 })).status, 404);
+    for into in [json!(99), one["id"].clone()] {
+        let refused = server.decide(one, &json!({ "state": "ignored", "merge_into": into }));
+        assert!(refused.status == 404 && refused.text().contains("no other to merge"), "{}", refused.text());
+    }
+    assert!(server.issues("?state=ignored").is_empty(), "all of it is done or nothing");
     let merged = server.decide(one, &json!({ "merge_into": two["id"] })).json();
     assert_eq!(
         (&merged["id"], &merged["count"]),
@@ -286,6 +290,20 @@ fn issues_are_found_by_words() {
     let long = "abc+".repeat(5_000);
     let answer = server.get(&format!("/api/v1/projects/1/issues?text={long}"));
     assert!(answer.status < 500, "{}", answer.status);
+    // What was merged into another is found there.
+    let both: Vec<_> =
+        server.issues("").iter().map(|issue| (issue["id"].clone(), issue["title"].clone())).collect();
+    let [(from, _), (into, _)] = &both[..] else { panic!("{both:?}") };
+    let bearer = format!("Bearer {}", server.token);
+    let merge = json!({ "merge_into": into }).to_string();
+    let path = format!("/api/v1/projects/1/issues/{from}");
+    assert_eq!(server.post(&path, &[("Authorization", &bearer)], merge.as_bytes()).status, 200);
+    for (_, title) in &both {
+        let words = title.as_str().unwrap().split(' ').filter(|word| word.chars().all(char::is_alphabetic));
+        let words: Vec<_> = words.filter(|word| word.len() > 3).collect();
+        let found = server.issues(&format!("?text={}", words.join("+")));
+        assert_eq!(found.iter().map(|issue| &issue["id"]).collect::<Vec<_>>(), [into], "{title}");
+    }
 }
 
 #[test]

@@ -16,8 +16,10 @@ pub(crate) fn qualify(view: View<'_, '_>, die: u64, name: &[u8]) -> Option<Strin
     if let Some(known) = cache.0.lock().unwrap_or_else(PoisonError::into_inner).get(&key) {
         return Some(known.clone());
     }
-    let scopes = around(view, die)?.into_iter().filter_map(|scope| scope_name(view, scope));
-    let mut pieces: Vec<String> = scopes.collect();
+    let mut pieces: Vec<String> = Vec::new();
+    for scope in around(view, die)? {
+        pieces.extend(scope_name(view, scope, pieces.is_empty()));
+    }
     pieces.push(String::from_utf8_lossy(name).into_owned());
     let qualified = pieces.join("::");
     cache.0.lock().unwrap_or_else(PoisonError::into_inner).insert(key, qualified.clone());
@@ -64,7 +66,7 @@ fn qualify_each<'n>(
 fn scopes_of(view: View<'_, '_>, open: &mut [(Scope, Option<Option<String>>)]) -> String {
     let mut scopes = String::new();
     for (scope, name) in open.iter_mut().filter(|(scope, _)| is_scope(scope.tag)) {
-        if let Some(name) = name.get_or_insert_with(|| scope_name(view, *scope)) {
+        if let Some(name) = name.get_or_insert_with(|| scope_name(view, *scope, scopes.is_empty())) {
             scopes.push_str(name);
             scopes.push_str("::");
         }
@@ -143,19 +145,75 @@ fn is_scope(tag: u16) -> bool {
     )
 }
 
-/// The name of a scope, which may be stated where it was declared. Unnamed types are left out.
-fn scope_name(view: View<'_, '_>, scope: Scope) -> Option<String> {
-    let stated = read_stated(view, scope.die)?;
-    let name = match stated.plain {
-        Some(name) => view.string(name),
-        None => stated.specification.or(stated.origin).and_then(|to| {
-            let (view, die) = follow(view, to)?;
-            view.string(read_stated(view, die)?.plain?)
-        }),
+/// So many references lead from a function's code to where it was declared: to what was inlined, and to its declaration.
+const MAX_HOPS: usize = 4;
+
+/// The name of a scope, which may be stated where it was declared. Unnamed types are left out. The code of a function that was
+/// declared in a namespace or class stands by itself, as an outermost scope: then its linkage name tells what it lies in.
+fn scope_name(view: View<'_, '_>, scope: Scope, is_outermost: bool) -> Option<String> {
+    let (mut at, mut hops) = ((view, scope.die), 0);
+    let found = loop {
+        let stated = read_stated(at.0, at.1)?;
+        if let Some(plain) = stated.plain {
+            let linkage = stated.linkage.filter(|_| is_outermost && hops > 0);
+            let whole = linkage.and_then(|linkage| at.0.string(linkage)).and_then(nested_name);
+            if whole.is_some() {
+                return whole;
+            }
+            break at.0.string(plain);
+        }
+        hops += 1;
+        match stated.specification.or(stated.origin).filter(|_| hops < MAX_HOPS) {
+            Some(to) => at = follow(at.0, to)?,
+            None => break None,
+        }
     };
-    match name {
+    match found {
         Some(name) => Some(String::from_utf8_lossy(name).into_owned()),
         None if scope.tag == dw::DW_TAG_namespace.0 => Some("(anonymous namespace)".to_owned()),
         None => None,
+    }
+}
+
+/// A function with what it lies in, of a linkage name that has plain names alone: `_ZNK4shop4Cart5totalEv` is
+/// `shop::Cart::total`. To read the others takes a demangler.
+fn nested_name(linkage: &[u8]) -> Option<String> {
+    let mut rest = std::str::from_utf8(linkage.strip_prefix(b"_ZN")?)
+        .ok()?
+        .trim_start_matches(['r', 'V', 'K', 'R', 'O']);
+    let mut pieces = Vec::new();
+    while !rest.starts_with('E') {
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        let (length, behind) = rest.split_at_checked(digits)?;
+        let (piece, behind) = behind.split_at_checked(length.parse().ok()?)?;
+        pieces.push(if piece.starts_with("_GLOBAL__N_") { "(anonymous namespace)" } else { piece });
+        rest = behind;
+    }
+    (pieces.len() > 1).then(|| pieces.join("::"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::nested_name;
+
+    #[test]
+    fn plain_linkage_names_tell_what_a_function_lies_in() {
+        for (linkage, expected) in [
+            ("_ZN4shop8u_lambdaEv", Some("shop::u_lambda")),
+            ("_ZNK4shop4Cart5totalEi", Some("shop::Cart::total")),
+            ("_ZN12_GLOBAL__N_14loadEv", Some("(anonymous namespace)::load")),
+            // Templates, constructors, operators and what is cut need a demangler.
+            ("_ZN4shop4RepoI4ItemE4loadEv", None),
+            ("_ZN4shop4CartC1Ev", None),
+            ("_ZN4shop4CartixEm", None),
+            ("_ZN4shop99loadEv", None),
+            ("_ZN4shop4loa", None),
+            ("_ZN99999999999999999999999loadEv", None),
+            ("_Z4loadv", None),
+            ("load", None),
+            ("", None),
+        ] {
+            assert_eq!(nested_name(linkage.as_bytes()).as_deref(), expected, "{linkage}");
+        }
     }
 }

@@ -293,6 +293,12 @@ fn ended() -> Vec<Case> {
             &["nothing crashed"],
         ),
         case(
+            "message",
+            watched("the cart is empty", "level", "warning").with(|report| report.source = Source::Sentry),
+            "the cart is empty",
+            &["sent a message", "nothing crashed"],
+        ),
+        case(
             "launch-hang",
             crash("SIGQUIT").subtype("LAUNCH_HANG").frames(APP),
             "The extension took too long",
@@ -599,6 +605,15 @@ fn negative() -> Vec<(&'static str, Case)> {
             case(
                 "anything",
                 watched("exit", "Exit code", "3").with(|report| report.event = None),
+                "The report does not tell what happened",
+                &[],
+            ),
+        ),
+        (
+            "message",
+            case(
+                "anything",
+                watched("the cart is empty", "level", "warning").with(|report| report.source = Source::default()),
                 "The report does not tell what happened",
                 &[],
             ),
