@@ -107,7 +107,7 @@ const fn adding(id: &'static str, apply: fn(&Facts<'_>, &mut Draft)) -> Adding {
 
 /// The leading rules, in the order in which they are asked. What somebody said in words stands before what follows
 /// from codes, and what is certain before what is likely.
-static LEADING: [Leading; 60] = [
+static LEADING: [Leading; 61] = [
     leading("memory-event", events::jetsam::explain),
     leading("kernel-panic", events::panic::explain),
     leading("samples", events::samples::explain),
@@ -143,6 +143,7 @@ static LEADING: [Leading; 60] = [
     leading("exit-code", exit_code::told),
     leading("signal-alone", signals::alone),
     leading("code-signature", bad_access::codesign),
+    leading("bad-stack-pointer", stack::bad_stack_pointer),
     leading("stack-overflow", stack::overflow),
     leading("code-fetch", bad_access::code_fetch),
     leading("objc-message", objc::message),
