@@ -122,11 +122,7 @@ fn fault(signal: &str, codes: &str, address: Option<u64>, registers: &str, frame
     for register in registers.split(' ') {
         let (name, value) = register.split_once('=').unwrap();
         let value = u64::from_str_radix(value, 16).unwrap();
-        report.process.threads[0].registers.push(Register {
-            name: name.to_owned(),
-            value,
-            ..Register::default()
-        });
+        report.process.threads[0].registers.push(Register { name: name.to_owned(), value, note: None });
     }
     report
 }
