@@ -43,6 +43,20 @@ fn main() {
             unsafe { libc::pause() };
             std::process::exit(7);
         }
+        "no-first-thread" => {
+            drop(std::thread::spawn(crash_here));
+            // SAFETY: ends this thread alone, of which nothing is used any more.
+            unsafe { libc::syscall(libc::SYS_exit, 0) };
+        }
+        // SAFETY: no preconditions.
+        "no-rights-for-anybody" => drop(unsafe { libc::umask(0o777) }),
+        "newer-library" => {
+            // SAFETY: the name is a C string; a library of glibc's that this program does not use.
+            let library = unsafe { libc::dlopen(c"libresolv.so.2".as_ptr(), libc::RTLD_NOW) };
+            expect(!library.is_null());
+        }
+        "all-at-once" => all_at_once(),
+        "no-misaligned-access" => return crash_without_misaligned_access(),
         other => panic!("{other}: no such place"),
     }
     crash_here();
@@ -52,6 +66,35 @@ fn main() {
 fn crash_here() {
     // SAFETY: none; it crashes.
     unsafe { (black_box(0x18_usize) as *mut u32).write_volatile(1) };
+}
+
+/// Threads that crash in the same moment as this one.
+fn all_at_once() {
+    let count = 6;
+    let barrier = std::sync::Arc::new(std::sync::Barrier::new(count + 1));
+    for _ in 0..count {
+        let barrier = std::sync::Arc::clone(&barrier);
+        drop(std::thread::spawn(move || {
+            barrier.wait();
+            crash_here();
+        }));
+    }
+    barrier.wait();
+}
+
+/// With x86's flag AC, by which the processor refuses misaligned accesses.
+#[cfg(target_arch = "x86_64")]
+#[inline(never)]
+fn crash_without_misaligned_access() {
+    // SAFETY: none; it crashes.
+    unsafe {
+        std::arch::asm!("pushfq", "or qword ptr [rsp], 0x40000", "popfq", "mov dword ptr [{at}], 1", at = in(reg) 0x18_usize);
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn crash_without_misaligned_access() {
+    not_permitted();
 }
 
 fn expect(is_done: bool) {

@@ -55,7 +55,8 @@ pub(crate) fn report(prepared: &mut Prepared, directory: &Directory, crashed: &C
         }
         Begun::Wanted => {}
     }
-    stack(prepared, stopped.registers());
+    let bytes = prepared.options.stack_bytes;
+    stack(prepared, stopped.registers(), bytes);
     messages(prepared, crashed);
     of_program(prepared);
     if !asks {
@@ -133,7 +134,7 @@ fn begin(
     // Where there is no file the program is asked nevertheless: a watcher may have one.
     let is_written = directory.create().is_ok() && FILE.write(&header()).is_ok();
     what_happened(prepared, crashed);
-    prepared.images.read(|images| FILE.write(images)).ok();
+    prepared.images.read(|images| FILE.write(&images.sections)).ok();
     crashed_thread(prepared, crashed, stopped);
     if asks {
         frames(prepared, crashed, stopped);
@@ -282,7 +283,7 @@ fn put_frames(section: &mut Section, number: u32, stack: &RawStack) {
 const MAX_FRAMES: usize = 7000;
 
 /// The innermost bytes of the stack, from the first page that can be read.
-fn stack(prepared: &mut Prepared, registers: &Registers) {
+fn stack(prepared: &mut Prepared, registers: &Registers, bytes: usize) {
     let Some(sp) = registers.sp() else { return };
     // Leaf functions use bytes below the stack pointer (x86-64's red zone).
     let start = sp.get().saturating_sub(128);
@@ -291,7 +292,7 @@ fn stack(prepared: &mut Prepared, registers: &Registers) {
     while at < end && !is_readable(at) {
         at = next_page(at);
     }
-    let end = at.saturating_add(prepared.options.stack_bytes as u64);
+    let end = at.saturating_add(bytes as u64);
     while at < end && save_page(&mut prepared.section, at, next_page(at).min(end)) {
         at = next_page(at);
     }
@@ -425,11 +426,17 @@ fn of_process(prepared: &mut Prepared, directory: &Directory) {
 
 #[cfg(target_os = "linux")]
 fn mappings(prepared: &mut Prepared) {
-    let Prepared { section, maps, .. } = prepared;
-    let size = raw_file::read_proc(c"/proc/self/maps", maps).unwrap_or(0);
-    for piece in maps.get(..size).unwrap_or_default().chunks(PIECE) {
+    let Prepared { section, maps, images, .. } = prepared;
+    let size = raw_file::read_maps(maps).unwrap_or(0);
+    let maps = maps.get(..size).unwrap_or_default();
+    for piece in maps.chunks(PIECE) {
         section.begin().put(piece).write(Kind::Maps, &FILE);
     }
+    images.read(|images| {
+        images.each_newer(maps, section, |image| {
+            let _ = FILE.write(image);
+        });
+    });
 }
 
 fn other_threads(prepared: &mut Prepared, crashed: ThreadId, deadline: Instant) {
@@ -472,9 +479,34 @@ fn other_threads(prepared: &mut Prepared, crashed: ThreadId, deadline: Instant) 
     }
 }
 
+/// A thread that waits in its own handler, where it can be asked for nothing. Says whether it is one.
+#[cfg(target_os = "linux")]
+fn also_crashed(prepared: &mut Prepared, id: ThreadId, number: u32, name: &str) -> bool {
+    let Some((at, signal)) = backtrail_sys::linux::crash::also_crashed(id) else { return false };
+    let mut why = Line::new();
+    let _ = write!(why, "crashed, too, by signal {signal}");
+    let why = std::str::from_utf8(why.bytes()).unwrap_or_default();
+    thread(&mut prepared.section, number, name, 0, Some(at.registers()), why);
+    prepared.capturer.at(&at, 0, &mut prepared.frames);
+    put_frames(&mut prepared.section, number, &prepared.frames);
+    let bytes = prepared.options.other_stack_bytes;
+    stack(prepared, at.registers(), bytes);
+    true
+}
+
 fn other_thread(prepared: &mut Prepared, id: ThreadId, number: u32, name: &str, deadline: Instant) {
+    #[cfg(target_os = "linux")]
+    if also_crashed(prepared, id, number, name) {
+        return;
+    }
     let Prepared { section, copy, capturer, .. } = prepared;
     if let Err(error) = capturer.copy_thread(id, deadline, copy) {
+        // It may have come to its handler meanwhile.
+        #[cfg(target_os = "linux")]
+        if also_crashed(prepared, id, number, name) {
+            return;
+        }
+        let Prepared { section, .. } = prepared;
         let mut text = Line::new();
         let _ = write!(text, "{error}");
         let why = std::str::from_utf8(text.bytes()).unwrap_or_default();

@@ -1,5 +1,6 @@
 //! Prepares everything that a crash will need, and starts the thread that waits for it.
 
+use crate::images::Listed;
 use crate::options::{Options, Requests};
 use crate::pending::remove_old;
 use crate::prepared::{Directory, Prepared};
@@ -7,7 +8,7 @@ use crate::program;
 use crate::sections::Section;
 #[cfg(target_os = "linux")]
 use crate::watcher;
-use crate::{InstallError, OsError, collect, images, panic_hook, sessions};
+use crate::{InstallError, OsError, collect, panic_hook, sessions};
 use backtrail_capture::crash_file::format::checksum;
 #[cfg(target_os = "linux")]
 use backtrail_capture::local;
@@ -54,7 +55,7 @@ static PREPARED: OnceLock<Mutex<Prepared>> = OnceLock::new();
 /// The handler that is installed. It stays so when this is dropped.
 #[derive(Debug)]
 pub struct Handler {
-    images: Arc<Shared<Vec<u8>>>,
+    images: Arc<Shared<Listed>>,
     capturer: Arc<Capturer>,
     watcher: Option<Result<u32, String>>,
 }
@@ -66,11 +67,12 @@ impl Handler {
         Some(watcher.as_ref().copied().map_err(String::as_str))
     }
 
-    /// Lists the images anew: to be called after libraries were loaded by `dlopen`. Without it a crash in a newer library has its
-    /// mapping and the bytes of the stack, but not its build id.
+    /// Lists the images anew: to be called after libraries were loaded by `dlopen`. Libraries that are newer than the list are found in the
+    /// crash, by the headers that lie in memory, but the handler itself does not know how to unwind in them: stacks through them end early
+    /// in what the filter is asked about, and where the saved stack ends before they do.
     pub fn refresh_images(&self) {
         self.capturer.refresh();
-        self.images.replace(images::encoded());
+        self.images.replace(Listed::now());
     }
 }
 
@@ -184,7 +186,7 @@ fn prepare(options: Options) -> Result<Prepared, InstallError> {
         begun: program::now(),
         #[cfg(target_os = "linux")]
         abort_message: raw_file::abort_message(),
-        images: Arc::new(Shared::new(images::encoded())),
+        images: Arc::new(Shared::new(Listed::now())),
         capturer,
         section: Section::new(),
         frames: RawStack::with_capacity(options.max_frames),

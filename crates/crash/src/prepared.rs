@@ -1,6 +1,7 @@
 //! What is made ahead of time, for a crash to find.
 
 use crate::extra::FILE;
+use crate::images::Listed;
 use crate::line::Line;
 use crate::options::Options;
 use crate::pending::ENDING;
@@ -111,7 +112,7 @@ pub(crate) struct Prepared {
     pub(crate) begun: u64,
     #[cfg(target_os = "linux")]
     pub(crate) abort_message: Option<Avma>,
-    pub(crate) images: Arc<Shared<Vec<u8>>>,
+    pub(crate) images: Arc<Shared<Listed>>,
     pub(crate) capturer: Arc<Capturer>,
     pub(crate) section: Section,
     pub(crate) frames: RawStack,

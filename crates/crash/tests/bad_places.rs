@@ -5,6 +5,7 @@
 use backtrail_capture::crash_file;
 use backtrail_capture::{Limits, Thread};
 use backtrail_testkit::{TempDir, not_installed};
+use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Command, Stdio};
 
@@ -24,6 +25,8 @@ fn file_of(place: &str, found_in: &str) -> Option<Vec<u8>> {
     assert_eq!(status.signal(), Some(11), "{place}: {status}");
     let files = backtrail_crash::pending(&directory.path().join(found_in)).unwrap();
     assert_eq!(files.len(), 1, "{place}: {files:?}");
+    let mode = std::fs::metadata(&files[0]).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600, "{place}");
     Some(std::fs::read(&files[0]).unwrap())
 }
 
@@ -67,6 +70,10 @@ fn a_report_is_whole_wherever_the_program_is() {
         // Filters of system calls: reading memory by the kernel ended the report, and a file that could not be synced kept its name.
         ("no-reading", "crashes"),
         ("no-syncing", "crashes"),
+        // Seen with a program whose mask of rights left its owner none: it could not read the file at its next start.
+        ("no-rights-for-anybody", "crashes"),
+        // Seen with code that had set the flag AC: the handler's own accesses faulted, and the process hung.
+        ("no-misaligned-access", "crashes"),
     ] {
         if let Some(data) = file_of(place, found_in) {
             is_whole(place, &data, 3);
@@ -92,5 +99,47 @@ fn who_was_asked_for_its_stack_does_not_go_on_before_the_end() {
     for _ in 0..20 {
         let data = file_of("leaves-when-interrupted", "crashes").unwrap();
         is_whole("leaves-when-interrupted", &data, 4);
+    }
+}
+
+/// Seen with a program whose `main` ended by `pthread_exit`: mappings, memory and open files were asked of a thread that had none any more.
+#[test]
+fn a_report_is_whole_after_the_end_of_the_first_thread() {
+    if let Some(data) = file_of("no-first-thread", "crashes") {
+        is_whole("no-first-thread", &data, 4);
+    }
+}
+
+/// Seen with a program whose threads worked on the same broken data: of those that crashed second nothing was known.
+#[test]
+fn threads_that_crash_together_are_all_told() {
+    let data = file_of("all-at-once", "crashes").unwrap();
+    is_whole("all-at-once", &data, 9);
+    let file = crash_file::read(&data, &Limits::default()).unwrap();
+    let threads = &file.snapshot.threads;
+    let silent = threads.iter().filter(|thread| thread.registers.pc().is_none()).count();
+    // One of the handler's own may be among them.
+    assert!(silent <= 1, "{threads:?}");
+    for thread in threads {
+        let frames =
+            file.walked.iter().find(|(id, _)| Some(*id) == thread.id).map_or(0, |walked| walked.1.len());
+        let has_crashed_too =
+            thread.state.as_deref().is_some_and(|state| state.starts_with("crashed, too, by signal 11"));
+        assert!(!has_crashed_too || frames >= 3, "{thread:?}: {frames}");
+    }
+}
+
+/// Seen with a plug-in: its frames had no names, and the stack ended in it.
+#[test]
+fn libraries_that_were_loaded_since_are_listed() {
+    if let Some(data) = file_of("newer-library", "crashes") {
+        is_whole("newer-library", &data, 3);
+        let file = crash_file::read(&data, &Limits::default()).unwrap();
+        let images = &file.snapshot.images;
+        let newer = images.iter().find(|image| image.path.contains("libresolv")).unwrap();
+        let mapped =
+            file.snapshot.mappings.iter().find(|mapping| mapping.name == newer.path && mapping.executable);
+        assert!(newer.range.unwrap().contains(mapped.unwrap().range.start()), "{newer:?}");
+        assert_eq!(images.iter().filter(|image| image.path == newer.path).count(), 1);
     }
 }

@@ -126,6 +126,8 @@ pub const THREAD_CRASHED: u8 = 1;
 pub const IMAGE_PROGRAM: u8 = 1;
 /// In an image's flags: its identity is the UUID of a Mach-O file, and no build id.
 pub const IMAGE_UUID: u8 = 2;
+/// In an image's flags: it was found when the crash was written, and is there in the place of those that it overlaps.
+pub const IMAGE_NEWER: u8 = 4;
 
 /// The whole sections of a file, with their kinds: the bytes of each, and its content. Ends where it is damaged.
 pub fn sections(file: &[u8]) -> impl Iterator<Item = (u32, &[u8], &[u8])> {

@@ -17,8 +17,8 @@ use crate::{
 use backtrail_core::{AddrRange, Arch, Avma, Bias, FrameAddress, ImageId, Register, Registers, Svma};
 use fields::Fields;
 use format::{
-    Event, FRAME_RETURNS, HEADER_BYTES, IMAGE_PROGRAM, IMAGE_UUID, Kind, MAGIC, MAX_SECTION, MessageKind,
-    SECTION_HEADER_BYTES, THREAD_CRASHED, VERSION,
+    Event, FRAME_RETURNS, HEADER_BYTES, IMAGE_NEWER, IMAGE_PROGRAM, IMAGE_UUID, Kind, MAGIC, MAX_SECTION,
+    MessageKind, SECTION_HEADER_BYTES, THREAD_CRASHED, VERSION,
 };
 use std::borrow::Cow;
 pub use write::write;
@@ -141,12 +141,15 @@ struct Reader<'d, 'l> {
     crashed: Option<u64>,
     memory: Vec<(Avma, Cow<'d, [u8]>)>,
     maps: Vec<u8>,
+    /// Images that take the place of those that they overlap: a library that was unloaded since it was listed.
+    newer: Vec<MappedImage>,
 }
 
 impl<'d, 'l> Reader<'d, 'l> {
     fn new(arch: Arch, limits: &'l Limits) -> Self {
         let snapshot = Snapshot::new(Source::CrashFile, arch);
-        Self { file: CrashFile::new(snapshot), limits, crashed: None, memory: Vec::new(), maps: Vec::new() }
+        let file = CrashFile::new(snapshot);
+        Self { file, limits, crashed: None, memory: Vec::new(), maps: Vec::new(), newer: Vec::new() }
     }
 
     fn note(&mut self, note: String) {
@@ -353,14 +356,15 @@ impl<'d, 'l> Reader<'d, 'l> {
             is_from_memory: true,
             ..MappedImage::default()
         };
-        push(&mut self.file.snapshot.images, image, self.limits.images);
+        let list = if flags & IMAGE_NEWER == 0 { &mut self.file.snapshot.images } else { &mut self.newer };
+        push(list, image, self.limits.images);
         Some(())
     }
 
     fn finish(mut self) -> CrashFile<'d> {
         self.file.snapshot.memory = Memory::new(self.memory);
         self.file.snapshot.mappings = mappings(&self.maps, self.limits);
-        self.file.snapshot.images.sort_by_key(|image| image.range.map(AddrRange::start));
+        self.file.snapshot.images = with_newer(self.file.snapshot.images, self.newer);
         if let Some(crashed) = self.crashed
             && !self.file.snapshot.threads.iter().any(|thread| thread.is_crashed)
         {
@@ -375,6 +379,22 @@ impl<'d, 'l> Reader<'d, 'l> {
         }
         self.file
     }
+}
+
+/// All images by address: the newer ones, and those that none of them overlaps.
+fn with_newer(mut images: Vec<MappedImage>, mut newer: Vec<MappedImage>) -> Vec<MappedImage> {
+    let start = |image: &MappedImage| image.range.map(AddrRange::start);
+    newer.sort_by_key(start);
+    let is_replaced = |image: &MappedImage| {
+        let Some(range) = image.range else { return false };
+        let before = newer.partition_point(|newer| start(newer) < Some(range.end()));
+        let last = before.checked_sub(1).and_then(|at| newer.get(at)?.range);
+        last.is_some_and(|last| last.end() > range.start())
+    };
+    images.retain(|image| !is_replaced(image));
+    images.append(&mut newer);
+    images.sort_by_key(start);
+    images
 }
 
 /// The last line may be cut off.

@@ -43,8 +43,16 @@ pub(crate) fn find(known: &Known<'_, '_>, limits: &Limits) -> Vec<MappedImage> {
         image.is_executable = true;
         image.bias = image.bias.or(program.map(|program| program.bias));
     } else if let Some(program) = program {
-        // Neither listed nor with headers in memory: an old core of a program alone.
-        images.push(MappedImage { bias: Some(program.bias), is_executable: true, ..MappedImage::default() });
+        // Neither listed as code nor with headers in memory: an old core of a program alone; or one of gcore, which leaves out code and
+        // has its file in the list.
+        let file =
+            entry.and_then(|entry| known.mappings.iter().find(|mapping| mapping.range.contains(entry)));
+        images.push(MappedImage {
+            path: file.map(|file| file.name.clone()).unwrap_or_default(),
+            bias: Some(program.bias),
+            is_executable: true,
+            ..MappedImage::default()
+        });
     }
     images.sort_by_key(|image| image.range.map(|range| (range.start(), range.end())));
     images

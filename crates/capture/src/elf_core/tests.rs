@@ -1,6 +1,6 @@
 use super::*;
 use crate::ErrorKind;
-use backtrail_core::{Arch, Family, ReadMemory as _};
+use backtrail_core::{Arch, Bias, Family, ReadMemory as _};
 
 fn note(kind: u32, data: &[u8]) -> Vec<u8> {
     let word = |value: usize| u32::try_from(value).unwrap().to_le_bytes();
@@ -186,4 +186,39 @@ fn segments_that_share_the_first_page_are_one_image() {
     );
     // With a hole between them nothing tells that they belong together.
     assert_eq!(ranges(&[first_page(0x1000, "r"), first_page(0x9000, "rx")]), [0x9000]);
+}
+
+/// Seen with gcore and a program of Go that was started by a relative path: its file was looked for by that.
+#[test]
+fn a_program_whose_code_is_left_out_has_the_path_of_its_file() {
+    let (data, limits) = (usual(), Limits::default());
+    let header = Header::parse(&data, &limits).unwrap();
+    let mut headers = vec![0; 2 * 56];
+    for (at, kind, address, size) in [(0, 6_u64, 0x40_0040, 112), (56, 1, 0x40_0000, 0x6_0000)] {
+        put(&mut headers, at, kind, 4);
+        put(&mut headers, at + 16, address, 8);
+        put(&mut headers, at + 40, size, 8);
+    }
+    let memory = Memory::new([(Avma::new(0x40_0040), headers.into())]);
+    let words: Vec<u8> = [3_u64, 0x40_0040, 4, 56, 5, 2, 9, 0x40_2000, 0, 0]
+        .iter()
+        .flat_map(|word| word.to_le_bytes())
+        .collect();
+    let vector = AuxVector::parse(&words, true);
+    let part = |start, size, offset| Mapping {
+        range: AddrRange::from_size(Avma::new(start), size),
+        offset: FileOffset::new(offset),
+        ..first_page(0, "r")
+    };
+    let mappings = [part(0x40_0000, 0x2000, 0), part(0x40_2000, 0x5_e000, 0x2000)];
+    let known = images::Known {
+        header: &header,
+        memory: &memory,
+        mappings: &mappings,
+        vector: &vector,
+        program: None,
+    };
+    let images = images::find(&known, &limits);
+    let program = images.iter().find(|image| image.is_executable).unwrap();
+    assert_eq!((program.path.as_str(), program.bias), ("/bin/tiny", Some(Bias::default())));
 }

@@ -2,7 +2,7 @@
 
 use crate::Limits;
 use crate::remote::Maps;
-use backtrail_core::{AddrRange, Avma, Bias, ImageId, ReadMemory as _};
+use backtrail_core::{AddrRange, Avma, Bias, ImageId, ReadMemory as _, Svma};
 use backtrail_sys::linux::{OwnMemory, loader};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -120,8 +120,7 @@ fn build_id(range: AddrRange<Avma>) -> Option<ImageId> {
 fn find_build_id(mut notes: &[u8]) -> Option<ImageId> {
     const NT_GNU_BUILD_ID: u32 = 3;
     loop {
-        let word = |at: usize| notes.get(at..)?.first_chunk::<4>().map(|word| u32::from_ne_bytes(*word));
-        let (name_size, size, kind) = (word(0)? as usize, word(4)? as usize, word(8)?);
+        let (name_size, size, kind) = (word(notes, 0)? as usize, word(notes, 4)? as usize, word(notes, 8)?);
         let content_at = 12usize.checked_add(name_size.checked_next_multiple_of(4)?)?;
         let end = content_at.checked_add(size)?;
         if kind == NT_GNU_BUILD_ID && notes.get(12..)?.starts_with(b"GNU\0") {
@@ -129,6 +128,84 @@ fn find_build_id(mut notes: &[u8]) -> Option<ImageId> {
         }
         notes = notes.get(end.checked_next_multiple_of(4)?..)?;
     }
+}
+
+/// An image as its header in memory describes it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FoundImage {
+    /// What is mapped of it.
+    pub range: AddrRange<Avma>,
+    /// From the file's addresses to the process's.
+    pub bias: Bias,
+    /// The first byte of its code, which a file that is mapped to be read has nowhere.
+    pub code: Avma,
+    /// Its build id.
+    pub id: Option<ImageId>,
+}
+
+/// The image whose file is mapped from its first byte on at `start`; `None` where that is no ELF file with code. ELF-64, "File Header",
+/// "Program Header".
+///
+/// # Signal safety
+///
+/// Safe: neither allocates nor locks.
+pub fn image_at(start: Avma) -> Option<FoundImage> {
+    const HEADER: usize = 64;
+    const PROGRAM_HEADER: usize = 56;
+    const MAX_PROGRAM_HEADERS: u16 = 32;
+    const PAGE: u64 = 4096;
+    let memory = OwnMemory::without_stack();
+    let mut header = [0; HEADER];
+    memory.read(start, &mut header).ok()?;
+    // 64 bits, of this processor's byte order.
+    let is_elf = header.starts_with(b"\x7fELF\x02")
+        && header.get(5) == Some(&(1 + u8::from(cfg!(target_endian = "big"))));
+    let (at, size, count) = (field(&header, 32)?, half(&header, 54)?, half(&header, 56)?);
+    if !is_elf || usize::from(size) != PROGRAM_HEADER || count > MAX_PROGRAM_HEADERS {
+        return None;
+    }
+    let mut room = [0; PROGRAM_HEADER * MAX_PROGRAM_HEADERS as usize];
+    let headers = room.get_mut(..PROGRAM_HEADER * usize::from(count))?;
+    memory.read(start.checked_add(at)?, headers).ok()?;
+    let all = || headers.chunks_exact(PROGRAM_HEADER);
+    let of = |kind: u32| {
+        let is_kind = move |header: &&[u8]| word(header, 0) == Some(kind);
+        all().filter(is_kind).filter_map(|header| Some((field(header, 16)?, field(header, 40)?)))
+    };
+    let is_code = |header: &&[u8]| {
+        word(header, 0) == Some(PT_LOAD) && word(header, 4).is_some_and(|flags| flags & PF_X != 0)
+    };
+    let code = Svma::new(all().find(is_code).and_then(|header| field(header, 16))?);
+    let low = of(PT_LOAD).map(|(address, _)| address).min()?;
+    let high = of(PT_LOAD).filter_map(|(address, size)| address.checked_add(size)).max()?;
+    let bias = Bias::between(start, Svma::new(low & !(PAGE - 1)));
+    let range = AddrRange::new(bias.to_avma(Svma::new(low))?, bias.to_avma(Svma::new(high))?);
+    let id = of(PT_NOTE).find_map(|(address, size)| {
+        let mut notes = [0; 1024];
+        let notes = notes.get_mut(..usize::try_from(size).ok()?.min(1024))?;
+        memory.read(bias.to_avma(Svma::new(address))?, notes).ok()?;
+        find_build_id(notes)
+    });
+    Some(FoundImage { range, bias, code: bias.to_avma(code)?, id })
+}
+
+/// Kinds of program headers.
+const PT_LOAD: u32 = 1;
+/// See [`PT_LOAD`].
+const PT_NOTE: u32 = 4;
+/// A flag of program headers: the segment holds code.
+const PF_X: u32 = 1;
+
+fn field(bytes: &[u8], at: usize) -> Option<u64> {
+    bytes.get(at..)?.first_chunk().map(|field| u64::from_ne_bytes(*field))
+}
+
+fn word(bytes: &[u8], at: usize) -> Option<u32> {
+    bytes.get(at..)?.first_chunk().map(|word| u32::from_ne_bytes(*word))
+}
+
+fn half(bytes: &[u8], at: usize) -> Option<u16> {
+    bytes.get(at..)?.first_chunk().map(|half| u16::from_ne_bytes(*half))
 }
 
 /// The kernel's library where the loader does not list it: so many pages as can be read.
@@ -144,7 +221,7 @@ fn vdso(start: Avma) -> Option<LoadedImage> {
         path: PathBuf::from(VDSO),
         range,
         code: vec![range],
-        bias: Bias::between(start, backtrail_core::Svma::new(0)),
+        bias: Bias::between(start, Svma::new(0)),
         id: None,
         is_program: false,
     })
@@ -164,6 +241,22 @@ mod tests {
         assert!(program.code.iter().any(|range| range.contains(here)));
         assert_eq!(program.path, std::env::current_exe().unwrap());
         assert!(images.iter().all(|image| image.code.iter().all(|code| image.range.contains(code.start()))));
+    }
+
+    #[test]
+    #[cfg(target_pointer_width = "64")]
+    fn headers_in_memory_tell_what_the_loader_tells() {
+        let mut found = 0;
+        for image in images().0.iter().filter(|image| image.path.is_absolute()) {
+            let at = image_at(image.range.start()).unwrap();
+            assert_eq!((at.range, at.bias, at.id), (image.range, image.bias, image.id), "{image:?}");
+            assert_eq!(at.code, image.code[0].start());
+            found += 1;
+        }
+        assert!(found >= 2);
+        let no_image = vec![0_u8; 64 << 10];
+        assert_eq!(image_at(Avma::new(no_image.as_ptr() as u64)), None);
+        assert_eq!(image_at(Avma::new(8)), None);
     }
 
     #[test]

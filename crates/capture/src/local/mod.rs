@@ -24,6 +24,8 @@ use backtrail_sys::macos as os;
 pub use background_refresher::BackgroundRefresher;
 pub use backtrail_sys::{FAMILY, Shared};
 pub use images::{Counters, LoadedImage, counters, images};
+#[cfg(target_os = "linux")]
+pub use images::{FoundImage, image_at};
 #[cfg(not(target_os = "linux"))]
 pub use os::process_start;
 pub use os::{

@@ -5,7 +5,7 @@ use super::file_lock::holders;
 use super::kill::{Blame, killing};
 use crate::names::{base_name, image_name, main_thread, own_frames, thread_label};
 use crate::suspect::skip::{frames_of_abort, inlined_help, is_end_or_throw};
-use crate::suspect::{behind_throw, fault_stack, handlers_frames, suspect_on};
+use crate::suspect::{at_terminate, behind_throw, fault_stack, handlers_frames, suspect_on};
 use backtrail_core::Trust;
 use backtrail_model::{Frame, Report, Source};
 
@@ -96,7 +96,7 @@ fn on<'r>(report: &'r Report, stack: String, frames: &'r [Frame]) -> Option<Blam
     let ends = |frame: &&'r Frame| name(frame).is_some_and(|name| is_end_or_throw(base_name(name)));
     let is_abort = class_of(report) == Class::Abort;
     let own = if is_abort { frames_of_abort(frames) } else { 0 };
-    let start = handlers_frames(frames).max(own).max(behind_throw(frames));
+    let start = handlers_frames(frames).max(own).max(behind_throw(frames)).max(at_terminate(frames));
     let frames = frames.get(start..).filter(|rest| !rest.is_empty()).unwrap_or(frames);
     let frame = frames.iter().find(|frame| frame.trust != Trust::Scan && !ends(frame))?;
     // The innermost frames of a throw are the throw, also where no name says so.

@@ -1,7 +1,9 @@
 //! What a report says of the address whose access failed, and how far that can be believed.
 
 use super::registers::Registers;
-use super::tables::access::{AccessCode, Failure, PTRAUTH_BIT, by_name, by_number};
+use super::tables::access::{
+    AccessCode, Failure, LINUX_CODES, LINUX_X86_CODES, PTRAUTH_BIT, by_name, by_number,
+};
 use super::words::{hex_after, leading_hex};
 use backtrail_core::{Avma, Family};
 use backtrail_model::{Exception, Report};
@@ -32,6 +34,7 @@ pub(crate) enum FaultAddress {
 
 const NO_CODE: &str = "the first number is no code that the kernel gives for a bad access; reporters other than Apple's put the address there";
 const GENERAL_PROTECTION: &str = "the processor does not tell the address of a general protection fault";
+const MISALIGNED: &str = "x86 does not tell the address of a misaligned access";
 const WRONG_SIGNAL: &str = "the codes say KERN_INVALID_ADDRESS, which Apple's kernel never turns into SIGBUS, so they were not written by it";
 const PROTECTED_ZERO: &str = "a protection failure at address 0 is not possible on this system, so the reporter did not know the address";
 /// The report gives no address and no hint why.
@@ -44,7 +47,9 @@ impl Fault {
         let exception = report.exception.as_ref().unwrap_or(&empty);
         // The number that a core or minidump states is that of the signal or exception, and no code of Apple's kernel.
         let numbers = || Some(exception).filter(|_| !report.source.is_capture());
-        let mut fault = from_text(exception)
+        let linux = of_linux(report, exception, registers);
+        let mut fault = linux
+            .or_else(|| from_text(exception))
             .or_else(|| numbers().and_then(|exception| from_numbers(exception, registers)))
             .unwrap_or_else(none);
         if fault.code.is_some_and(|code| code.failure == Failure::GeneralProtection) {
@@ -78,6 +83,20 @@ impl Fault {
     pub(crate) fn failure(&self) -> Option<Failure> {
         self.code.map(|code| code.failure)
     }
+}
+
+/// What Linux's kernel told, as captures state it: one code, and the address elsewhere.
+fn of_linux(report: &Report, exception: &Exception, registers: &Registers<'_>) -> Option<Fault> {
+    let is_linux = report.os.as_deref().is_some_and(|os| os.starts_with("Linux"));
+    let text = exception.codes.as_deref().filter(|_| is_linux && report.source.is_capture())?;
+    let named = |code: &&'static AccessCode| text.split(' ').next() == Some(code.name);
+    if matches!(registers.family(), Family::X86 | Family::X86_64)
+        && let Some(code) = LINUX_X86_CODES.iter().find(named)
+    {
+        let why = if code.failure == Failure::Misaligned { MISALIGNED } else { GENERAL_PROTECTION };
+        return Some(Fault { code: Some(code), address: FaultAddress::Untold(why), ..none() });
+    }
+    LINUX_CODES.iter().find(named).map(|code| Fault { code: Some(code), ..none() })
 }
 
 fn none() -> Fault {

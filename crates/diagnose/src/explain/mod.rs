@@ -144,6 +144,7 @@ static LEADING: [Leading; 61] = [
     leading("exit-code", exit_code::told),
     leading("signal-alone", signals::alone),
     leading("code-signature", bad_access::codesign),
+    leading("bad-stack-pointer", stack::bad_stack_pointer),
     leading("stack-overflow", stack::overflow),
     leading("code-fetch", bad_access::code_fetch),
     leading("objc-message", objc::message),

@@ -4,10 +4,11 @@ use super::draft::Draft;
 use super::facts::{Facts, Said};
 use super::fault::FaultAddress;
 use super::region::{self, Region};
+use super::registers::current_instruction;
 use super::tables::access::Failure;
 use crate::names::{describe, missing_thread};
 use backtrail_core::Avma;
-use backtrail_model::{Frame, Recursion, Report};
+use backtrail_model::{EndKind, Frame, Recursion, Report, Source};
 
 /// Frames that repeat.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -76,6 +77,49 @@ fn run_length(keys: &[Option<Avma>], start: usize, period: usize) -> usize {
 const NEAR_BELOW: u64 = 1 << 20;
 const NEAR_ABOVE: u64 = 0x4000;
 
+/// The stack pointer leads nowhere: nothing can be read where it points, and an access there failed. A stack that overflows has its own
+/// bytes right above.
+pub(super) fn bad_stack_pointer(facts: &Facts<'_>, draft: &mut Draft) -> bool {
+    /// What an instruction reaches that pushes, pops, calls or uses the innermost variables.
+    const REACH: u64 = 4096;
+    // Of minidumps and saved stacks memory may be missing for other reasons.
+    if !matches!(facts.report.source, Source::ElfCore | Source::CrashFile | Source::Process) {
+        return false;
+    }
+    let address = facts.fault.as_ref().and_then(|fault| fault.address());
+    let (Some(address), Some(sp)) = (address, facts.registers.sp()) else { return false };
+    let distance = address.get().wrapping_sub(sp.get());
+    let is_at = distance <= REACH || distance.wrapping_neg() <= REACH;
+    let ended = facts.thread.and_then(|thread| thread.ended.as_ref());
+    let is_unreadable =
+        ended.is_some_and(|ended| ended.kind == EndKind::Failed && ended.why.starts_with("memory at "));
+    if !is_at || !is_unreadable || facts.frames.len() > 1 || is_fetch(facts, address) {
+        return false;
+    }
+    draft.lead(
+        format!("Bad stack pointer: {sp}"),
+        format!("The code used its stack at {address}, but the stack pointer is {sp}, where nothing can be read: it is that of no stack."),
+    );
+    ended.iter().for_each(|ended| {
+        draft.evidence(format!("{} ends after one frame: {}", facts.thread_label(), ended.why))
+    });
+    draft.causes(&[
+        "A stack pointer that was loaded from memory that was overwritten: a saved frame pointer, a `jmp_buf`, the context of a coroutine.",
+        "A switch to a stack that was freed, or was never there (makecontext, clone, a coroutine that has ended).",
+    ]);
+    draft.say("The stack is lost with it: the report does not tell who called.");
+    draft.nexts(&[
+        "Look at what set the stack pointer last: the end of a function that returned, or a switch of stacks.",
+        "Run with Address Sanitizer: it stops at the write that overwrites a saved frame.",
+    ]);
+    true
+}
+
+/// Whether the processor was to run what lies at the address: a jump there, and no access of the code that runs.
+fn is_fetch(facts: &Facts<'_>, address: Avma) -> bool {
+    current_instruction(&facts.registers, facts.thread) == Some(address)
+}
+
 /// The stack of the thread was used up.
 pub(super) fn overflow(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     let Some(proof) = Proof::of(facts) else { return false };
@@ -84,7 +128,8 @@ pub(super) fn overflow(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     proof.lines.iter().for_each(|line| draft.evidence(line));
     draft.cause(match proof.recursive {
         true => "A recursion without an end: a function, property or observer that leads back to itself.",
-        false => "Very deep recursion, or very large arrays on the stack (secondary threads have 512 KB, main has 1 to 8 MB).",
+        false if facts.report.source.is_apple() => "Very deep recursion, or very large arrays on the stack (secondary threads have 512 KB, main has 1 to 8 MB).",
+        false => "Very deep recursion, or very large arrays on the stack.",
     });
     draft.cause(
         "Data that is nested deeper than expected: views, JSON, linked structures that are freed one by one.",
@@ -176,8 +221,8 @@ fn near_stack_pointer(facts: &Facts<'_>) -> Option<String> {
     let below = sp.offset_from(address);
     let is_near =
         above.is_some_and(|bytes| bytes <= NEAR_ABOVE) || below.is_some_and(|bytes| bytes <= NEAR_BELOW);
-    // Near null both may be, when a stack pointer was zeroed.
-    let is_stack = is_near && sp.get() > NEAR_BELOW;
+    // Near null both may be, when a stack pointer was zeroed. A jump into the stack needs no stack that ran out.
+    let is_stack = is_near && sp.get() > NEAR_BELOW && !is_fetch(facts, address);
     is_stack.then(|| format!("The stack pointer is {sp}, close to the address {address}"))
 }
 

@@ -16,7 +16,7 @@ use backtrail_core::Trust;
 use backtrail_model::{Backtrace, Frame, Image, Language, OwnerKind, Process, Report, Source};
 use owner::Ownership;
 use paths::{INJECTED_PATHS, SYSTEM_PATHS, rule_for};
-use skip::{REPORTER_IMAGES, skip_reason};
+use skip::{REPORTER_IMAGES, has_abort, skip_reason};
 
 /// Whose the code of a frame is: the owner that the frame has, else that of its image.
 pub(crate) fn kind_of(report: &Report, frame: &Frame) -> OwnerKind {
@@ -132,7 +132,9 @@ fn told_by<'r>(report: &'r Report, cause: &'r Backtrace) -> &'r Backtrace {
 /// Finds the frame of `frames` to suspect. `stack` is the label by which evidence cites it.
 pub(crate) fn suspect_on<'r>(report: &'r Report, stack: &str, frames: &'r [Frame]) -> Option<Suspect<'r>> {
     let mut passed = Vec::new();
-    let start = behind_signal_handler(report, stack, frames, &mut passed).max(behind_throw(frames));
+    let start = behind_signal_handler(report, stack, frames, &mut passed)
+        .max(behind_throw(frames))
+        .max(at_terminate(frames));
     let mut unknown = None;
     for (position, frame) in frames.iter().enumerate().take(MAX_FRAMES).skip(start) {
         if frame.trust == Trust::Scan {
@@ -188,6 +190,18 @@ pub(crate) fn behind_throw(frames: &[Frame]) -> usize {
     let Some(throw) = innermost.iter().rposition(|frame| is_any_of(frame, &THROWS)) else { return 0 };
     let has_ended = innermost.iter().take(throw).any(|frame| is_any_of(frame, &ENDS));
     if has_ended { throw + 1 } else { 0 }
+}
+
+/// Where C++ ended the process by std::terminate, what is further in is the handler that it called and that aborted: the program's, or a
+/// crash reporter's. The frame itself stays: what calls std::terminate may be inlined there.
+pub(crate) fn at_terminate(frames: &[Frame]) -> usize {
+    /// A handler that only aborts takes this many frames at most.
+    const DEPTH: usize = 24;
+    const TERMINATE: [&str; 2] = ["std::terminate", "std::__terminate"];
+    let innermost = frames.get(..DEPTH.min(frames.len())).unwrap_or_default();
+    let terminate = innermost.iter().rposition(|frame| is_any_of(frame, &TERMINATE));
+    let aborts = |at: &usize| has_abort(innermost.get(..*at).unwrap_or_default());
+    terminate.filter(aborts).unwrap_or(0)
 }
 
 /// Frames inside of `_sigtramp` are the crash reporter at work: what was interrupted begins behind it.

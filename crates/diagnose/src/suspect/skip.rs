@@ -94,6 +94,8 @@ pub(crate) static SKIP_GROUPS: [SkipGroup; 12] = [
             "demangling_terminate_handler",
             "__gnu_cxx::__verbose_terminate_handler",
             "__cxxabiv1::__terminate",
+            // backtrail_crash.hpp's.
+            "backtrail::detail::tell_and_terminate",
             "fdsan_error",
             // Kotlin/Native's and Mono's ends for exceptions that nobody caught.
             "KonanTerminateHandler",

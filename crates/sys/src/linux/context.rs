@@ -4,6 +4,21 @@ use crate::FAMILY;
 use backtrail_core::{Register, Registers};
 use std::ffi::c_void;
 
+/// Has the processor take misaligned accesses, as all compiled code expects. x86 refuses them where a program has set the flag AC, which the
+/// kernel leaves as it is when it calls a handler. Where the handler returns, the flag is as before. Linux, `handle_signal`.
+///
+/// # Signal safety
+///
+/// Safe.
+#[inline(always)]
+pub(super) fn allow_misaligned() {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: changes this one flag.
+    unsafe {
+        std::arch::asm!("pushfq", "and qword ptr [rsp], {without}", "popfq", without = const !0x4_0000_i32);
+    }
+}
+
 /// The registers in a signal handler's third argument, `ucontext_t`.
 ///
 /// # Safety

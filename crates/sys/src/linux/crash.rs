@@ -12,11 +12,14 @@
 
 mod asked;
 mod instead;
+mod waiting;
 mod worker;
 
 pub use asked::AskedFirst;
 use instead::{AbortsByDefault, TakenBack};
+pub use waiting::also_crashed;
 
+use super::context::allow_misaligned;
 use super::stopped::Stopped;
 use super::{OsError, OwnMemory, ThreadId, futex, held};
 use backtrail_core::{Avma, ReadMemory as _};
@@ -311,6 +314,7 @@ fn handler_address() -> usize {
 
 /// The handler. Neither allocates nor locks, and leaves `errno` as it was.
 extern "C" fn handle(number: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
+    allow_misaligned();
     // SAFETY: errno is this thread's own.
     let errno = unsafe { libc::__errno_location() };
     // SAFETY: as before.
@@ -420,6 +424,7 @@ fn tell(own: u32, number: c_int, info: *mut libc::siginfo_t, context: *mut c_voi
         futex::wake(&OWN.state);
         OWN.wait_until_done();
     } else if OWN.crashed.load(SeqCst) != own {
+        let _place = waiting::wait_here(own, number, context);
         OWN.wait_for_other();
     }
 }
@@ -438,6 +443,7 @@ fn tell_in_child(
     let mut is_taken = CHILD.take();
     if !is_taken && CHILD.process.load(SeqCst) == process {
         if CHILD.crashed.load(SeqCst) != own {
+            let _place = waiting::wait_here(own, number, context);
             CHILD.wait_for_other();
         }
         return;

@@ -1,6 +1,6 @@
 //! This process's memory, read without risk.
 
-use super::{OsError, own_stack};
+use super::{OsError, ThreadId, own_stack};
 use crate::volatile;
 use backtrail_core::{AddrRange, Avma, ReadMemory, Unreadable};
 use std::cell::Cell;
@@ -250,9 +250,10 @@ fn elsewhere(address: u64, into: &mut [u8]) -> bool {
 fn by_kernel(address: u64, into: &mut [u8]) -> bool {
     let local = libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len: into.len() };
     let remote = libc::iovec { iov_base: address as usize as *mut _, iov_len: into.len() };
+    // Any thread has the memory. The process's first one may have ended before the others, and has none then.
+    let thread = ThreadId::current().raw();
     // SAFETY: the local vector is `into`; the kernel checks the other.
-    let copied =
-        unsafe { libc::process_vm_readv(libc::getpid(), &raw const local, 1, &raw const remote, 1, 0) };
+    let copied = unsafe { libc::process_vm_readv(thread, &raw const local, 1, &raw const remote, 1, 0) };
     usize::try_from(copied).is_ok_and(|copied| copied == into.len())
 }
 

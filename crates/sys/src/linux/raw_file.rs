@@ -121,6 +121,22 @@ pub fn read_proc(path: &CStr, into: &mut [u8]) -> Result<usize, OsError> {
     Ok(done)
 }
 
+/// Reads the beginning of the list of this process's mappings; says how many bytes that was.
+///
+/// # Errors
+/// The kernel's.
+///
+/// # Signal safety
+///
+/// Safe.
+pub fn read_maps(into: &mut [u8]) -> Result<usize, OsError> {
+    match read_proc(c"/proc/self/maps", into) {
+        Ok(size) if size > 0 => Ok(size),
+        // The process's first thread has ended before this one, and has no memory any more: kernels answer with nothing or an error.
+        _ => read_proc(c"/proc/thread-self/maps", into),
+    }
+}
+
 /// The numbers of this process's open files, with what each leads to: a path, or a kind (`socket:[1]`). Allocates nothing.
 ///
 /// # Errors
@@ -130,7 +146,9 @@ pub fn read_proc(path: &CStr, into: &mut [u8]) -> Result<usize, OsError> {
 ///
 /// Safe.
 pub fn open_files(mut each: impl FnMut(u32, &[u8])) -> Result<(), OsError> {
-    let directory = open_proc(c"/proc/self/fd", libc::O_DIRECTORY)?;
+    // Of the calling thread: the process's first one may have ended, and lists none then.
+    let directory = open_proc(c"/proc/thread-self/fd", libc::O_DIRECTORY)
+        .or_else(|_| open_proc(c"/proc/self/fd", libc::O_DIRECTORY))?;
     let answer = threads::entries(directory, |file| {
         let number = file.get();
         if number == directory.unsigned_abs() {

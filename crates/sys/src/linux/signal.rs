@@ -4,6 +4,7 @@
 //! everybody else's by a code that nobody uses in `si_code`: foreign signals with the same number go to the handler that
 //! was there before.
 
+use super::context::allow_misaligned;
 use super::slots::{self, Claim, Sent, Work};
 use super::stopped::Stopped;
 use super::{OsError, ThreadId, held};
@@ -190,6 +191,7 @@ fn install(number: c_int, on_signal_stack: bool) -> Result<(), OsError> {
 
 /// The handler. Neither allocates nor locks, and leaves `errno` as it was.
 extern "C" fn handle(number: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
+    allow_misaligned();
     // SAFETY: errno is this thread's own.
     let errno = unsafe { libc::__errno_location() };
     // SAFETY: as before.

@@ -28,6 +28,9 @@ impl RawFile {
         if file < 0 {
             return Err(OsError::last("open"));
         }
+        // Programs' masks (umask(2)) may take that from the owner, too.
+        // SAFETY: takes numbers only.
+        unsafe { libc::fchmod(file, 0o600) };
         self.failed.store(0, SeqCst);
         self.file.store(file, SeqCst);
         Ok(())

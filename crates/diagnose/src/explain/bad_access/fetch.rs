@@ -12,6 +12,9 @@ use crate::explain::tables::access::Failure;
 use backtrail_core::Avma;
 use backtrail_model::Register;
 
+/// What lies so far above the stack pointer at most is on the stack, by all appearance.
+const ON_STACK: u64 = 0x10000;
+
 /// The processor was sent to an address that is no code.
 pub(in crate::explain) fn code_fetch(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     let Some(on) = Accessing::of(facts) else { return false };
@@ -75,6 +78,9 @@ fn jump_into_data(on: &Accessing<'_, '_>, draft: &mut Draft, pc: Avma) {
         );
     }
     region.iter().for_each(|region| draft.evidence(&region.evidence));
+    if let Some(sp) = on.facts.registers.sp().filter(|sp| pc.get().wrapping_sub(sp.get()) <= ON_STACK) {
+        draft.evidence(format!("The stack pointer is {sp}: the address lies on the stack"));
+    }
     draft.causes(&[
         "A call through the table of methods or the block of an object that was freed or overwritten.",
         "A return address or function pointer that was overwritten.",

@@ -7,14 +7,17 @@ use crate::explain::facts::Facts;
 use crate::explain::fault::FaultAddress;
 use crate::explain::stack::broken_frame_pointer;
 use crate::explain::tables::access::Failure;
-use backtrail_core::{Avma, Family};
+use backtrail_core::{Avma, Family, Trust};
 use backtrail_model::Register;
 
 /// The address is not told.
 pub(in crate::explain) fn untold(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     let Some(on) = Accessing::of(facts) else { return false };
     if on.fault.failure() == Some(Failure::GeneralProtection) {
-        general_protection(&on, draft);
+        match overwritten_return(facts) {
+            Some(line) => overwritten_stack(draft, &line),
+            None => general_protection(&on, draft),
+        }
         return true;
     }
     let why = match on.fault.address {
@@ -50,6 +53,16 @@ fn overwritten_stack(draft: &mut Draft, line: &str) {
         "Run with Address Sanitizer: it stops at the write.",
         "Look at the last frames that are left, and at what they had called.",
     ]);
+}
+
+/// The innermost function is to return to what is no address: x86-64 refuses the return itself, and the program counter stays there.
+fn overwritten_return(facts: &Facts<'_>) -> Option<String> {
+    let (innermost, caller) = (facts.frames.first()?, facts.frames.get(1)?);
+    let address = caller.address?.raw();
+    let is_garbage = caller.trust != Trust::Scan && is_non_canonical(address.get());
+    is_garbage.then(|| {
+        format!("{} is to return to {address}: no address that the processor has", facts.cite(innermost))
+    })
 }
 
 fn nothing_known(on: &Accessing<'_, '_>, draft: &mut Draft) {

@@ -107,6 +107,23 @@ pub(crate) static ACCESS_CODES: [AccessCode; 22] = [
     word("KERN_FAILURE", Failure::Other, "the access failed without a detail"),
 ];
 
+/// What Linux's kernel says where it means more, or less, than the same words elsewhere. arch/x86/kernel/traps.c, `exc_general_protection`,
+/// `exc_stack_segment`, `exc_alignment_check`.
+pub(crate) static LINUX_CODES: [AccessCode; 1] = [word(
+    "SEGV_ACCERR",
+    Failure::Protected,
+    "memory is mapped at the address, but this access to it is not allowed",
+)];
+/// The same of x86, which does not tell the address then.
+pub(crate) static LINUX_X86_CODES: [AccessCode; 2] = [
+    word(
+        "SI_KERNEL",
+        Failure::GeneralProtection,
+        "the processor refused the instruction (general protection fault)",
+    ),
+    word("BUS_ADRALN", Failure::Misaligned, "the address is misaligned, and the flag AC of x86 forbids that"),
+];
+
 /// Set in the code where pointer authentication may be the reason (`EXC_PTRAUTH_BIT`).
 pub(crate) const PTRAUTH_BIT: u64 = 0x200;
 

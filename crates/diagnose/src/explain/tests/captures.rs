@@ -5,7 +5,7 @@ use super::super::{Explanation, explain};
 use crate::{attribute, blamed};
 use backtrail_core::Trust;
 use backtrail_model::OwnerKind;
-use backtrail_model::{Image, Report, Source};
+use backtrail_model::{EndKind, Ended, Image, Register, Report, Source};
 use backtrail_report::{Limits, parse};
 
 /// A core of a program `Demo` for Linux. Frames are `image function`, one a line.
@@ -81,6 +81,99 @@ fn a_thread_that_was_not_joined_threw_nothing() {
     // An exception that leaves a function while its thread runs is one all the same.
     let thrown = frames.replace("Demo std::__terminate() <", "libstdc++.so.6 __cxa_throw\nDemo");
     assert_eq!(explain(&core("SIGABRT", "SI_TKILL", &thrown)).rule, "cpp-exception");
+}
+
+#[test]
+fn handlers_of_terminate_are_not_at_fault() {
+    // Seen in crash files of programs with backtrail_crash.hpp: each had the handler for its fault.
+    for handler in ["backtrail::detail::tell_and_terminate()", "shop::on_terminate()"] {
+        for (called, at) in [
+            ("libstdc++.so.6 std::terminate()\nDemo give_up\nDemo main", 6),
+            (
+                "libstdc++.so.6 std::terminate()\nlibstdc++.so.6 __cxa_pure_virtual\nDemo give_up\nDemo main",
+                7,
+            ),
+            (
+                "libstdc++.so.6 std::terminate()\nDemo std::__terminate() < std::thread::~thread() < give_up\nDemo main",
+                6,
+            ),
+        ] {
+            let report =
+                core("SIGABRT", "SI_TKILL", &format!("{ABORT}Demo {handler}\nlibstdc++.so.6 -\n{called}"));
+            assert_eq!(blamed(&report).unwrap().frame.index, at, "{called}");
+            let explanation = explain(&report);
+            assert!(explanation.summary.contains("`give_up`"), "{}", text(&explanation));
+        }
+    }
+    // One that crashes itself is.
+    let report = core(
+        "SIGSEGV",
+        "SEGV_MAPERR",
+        "Demo shop::on_terminate()\nlibstdc++.so.6 std::terminate()\nDemo main",
+    );
+    assert_eq!(blamed(&report).unwrap().frame.index, 0);
+}
+
+/// A fault in `work` on x86-64, as Linux tells it.
+fn fault(signal: &str, codes: &str, address: Option<u64>, registers: &str, frames: &str) -> Report {
+    let mut report = core(signal, codes, frames);
+    report.process.arch = Some(backtrail_core::Arch::X86_64);
+    report.exception.as_mut().unwrap().address = address.map(backtrail_core::Avma::new);
+    for register in registers.split(' ') {
+        let (name, value) = register.split_once('=').unwrap();
+        let value = u64::from_str_radix(value, 16).unwrap();
+        report.process.threads[0].registers.push(Register { name: name.to_owned(), value, note: None });
+    }
+    report
+}
+
+#[test]
+fn a_jump_into_the_stack_is_no_overflow() {
+    let registers = "rip=7ffc00001090 rsp=7ffc00001078";
+    let report = fault("SIGSEGV", "SEGV_ACCERR", Some(0x7ffc_0000_1090), registers, "??? -\nDemo main");
+    let explanation = explain(&report);
+    assert_eq!(explanation.rule, "code-fetch", "{}", text(&explanation));
+    assert!(text(&explanation).contains("the address lies on the stack"), "{}", text(&explanation));
+    let pushed = fault(
+        "SIGSEGV",
+        "SEGV_MAPERR",
+        Some(0x7ffc_0000_0ff8),
+        "rip=100000100 rsp=7ffc00001000",
+        "Demo work\nDemo main",
+    );
+    assert_eq!(explain(&pushed).rule, "stack-overflow");
+}
+
+#[test]
+fn x86_tells_no_address_of_some_faults() {
+    // The kernel gives 0 with BUS_ADRALN, and with SI_KERNEL.
+    let misaligned =
+        fault("SIGBUS", "BUS_ADRALN", Some(0), "rip=100000100 rax=7ffc00001001", "Demo work\nDemo main");
+    assert_eq!(explain(&misaligned).title, "Misaligned access");
+    let far =
+        fault("SIGSEGV", "SI_KERNEL", None, "rip=100000100 rax=dead00beef001234", "Demo work\nDemo main");
+    let explanation = explain(&far);
+    assert!(
+        explanation.title.starts_with("Bad pointer, probably 0xdead00beef001234"),
+        "{}",
+        text(&explanation)
+    );
+    let refused = fault("SIGSEGV", "SI_KERNEL", None, "rip=100000100 rax=10", "Demo work\nDemo main");
+    assert_eq!(explain(&refused).title, "General protection fault");
+    let mut smashed =
+        fault("SIGSEGV", "SI_KERNEL", None, "rip=100000100 rbp=4141414141414141", "Demo fill\n??? -");
+    smashed.process.threads[0].frames[1].address =
+        Some(backtrail_core::FrameAddress::Return(backtrail_core::Avma::new(0x4141_4141_4141_4141)));
+    let explanation = explain(&smashed);
+    assert!(explanation.title.contains("the stack was overwritten"), "{}", text(&explanation));
+    assert!(text(&explanation).contains("is to return to 0x4141414141414141"), "{}", text(&explanation));
+    // A stack pointer of zero.
+    let mut none = fault("SIGSEGV", "SEGV_MAPERR", Some(u64::MAX - 7), "rip=100000100 rsp=0", "Demo work");
+    none.process.threads[0].ended =
+        Some(Ended { kind: EndKind::Failed, why: "memory at 0x0 cannot be read".to_owned() });
+    assert_eq!(explain(&none).title, "Bad stack pointer: 0x0");
+    let denied = fault("SIGSEGV", "SEGV_ACCERR", Some(0x5000_0000), "rip=100000100", "Demo work\nDemo main");
+    assert!(!text(&explain(&denied)).contains("Apple"), "{}", text(&explain(&denied)));
 }
 
 #[test]

@@ -135,6 +135,9 @@ fn exception_tables() -> Vec<(&'static str, String)> {
         let number = known.code.map(|code| format!("{code:#x}")).unwrap_or_default();
         vec![number, code(known.name), known.meaning.to_owned()]
     });
+    let linux = access::LINUX_CODES.iter().chain(&access::LINUX_X86_CODES);
+    let access =
+        access.chain(linux.map(|known| vec!["Linux".to_owned(), code(known.name), known.meaning.to_owned()]));
     let others = exceptions::EXCEPTION_CODES.iter().map(|known| {
         vec![code(known.exception), known.code.to_string(), code(known.name), known.meaning.to_owned()]
     });

@@ -70,6 +70,20 @@ fn thrown(runtime: ThrowingRuntime, name: &str, is_handled: bool) -> Build {
 }
 
 /// A report for each rule.
+/// A crash file of Linux whose walk could read nothing at the stack pointer.
+fn no_stack(code: &str, address: u64) -> Build {
+    report("", "SIGSEGV").arch(Arch::X86_64).codes(code).frames("Demo fill").with(|report| {
+        report.source = Source::CrashFile;
+        report.os = Some("Linux 6.1".to_owned());
+        let exception = report.exception.as_mut().unwrap();
+        (exception.kind, exception.address) = (None, Some(backtrail_core::Avma::new(address)));
+        report.process.threads[0].ended = Some(backtrail_model::Ended {
+            kind: backtrail_model::EndKind::Failed,
+            why: "memory at 0x414141414000 cannot be read".to_owned(),
+        });
+    })
+}
+
 fn positive() -> Vec<Case> {
     let mut cases = events();
     cases.extend(ended());
@@ -418,6 +432,12 @@ fn accesses() -> Vec<Case> {
             &["codesign --verify"],
         ),
         case(
+            "bad-stack-pointer",
+            no_stack("SEGV_MAPERR", 0x4141_4141_3ff8).registers("rsp=0x414141414000 rip=0x100000100"),
+            "Bad stack pointer: 0x414141414000",
+            &["ends after one frame: memory at 0x414141414000 cannot be read", "does not tell who called"],
+        ),
+        case(
             "stack-overflow",
             access("KERN_PROTECTION_FAILURE at 0x000000016fc8bff8").registers("sp=0x16fc8bff0 pc=0x100000100").frames("Demo -[Node walk]"),
             "Stack overflow",
@@ -695,6 +715,18 @@ fn negative() -> Vec<(&'static str, Case)> {
             case("unmapped", access("KERN_INVALID_ADDRESS at 0x600fbeb80").frames(APP), "Bad pointer", &[]),
         ),
         // Near null, both address and stack pointer prove nothing.
+        // Its callers are known: the stack is one.
+        (
+            "bad-stack-pointer",
+            case(
+                "stack-overflow",
+                no_stack("SEGV_MAPERR", 0x4141_4141_3ff8)
+                    .registers("rsp=0x414141414000 rip=0x100000100")
+                    .frames("Demo fill\nDemo main"),
+                "Stack overflow, very probably",
+                &[],
+            ),
+        ),
         (
             "stack-overflow",
             case(
