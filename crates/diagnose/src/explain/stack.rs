@@ -2,7 +2,7 @@
 
 use super::draft::Draft;
 use super::facts::{Facts, Said};
-use super::fault::FaultAddress;
+use super::fault::{Fault, FaultAddress};
 use super::region::{self, Region};
 use super::registers::current_instruction;
 use super::tables::access::Failure;
@@ -86,7 +86,7 @@ pub(super) fn bad_stack_pointer(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     if !matches!(facts.report.source, Source::ElfCore | Source::CrashFile | Source::Process) {
         return false;
     }
-    let address = facts.fault.as_ref().and_then(|fault| fault.address());
+    let address = facts.fault.as_ref().and_then(Fault::address);
     let (Some(address), Some(sp)) = (address, facts.registers.sp()) else { return false };
     let distance = address.get().wrapping_sub(sp.get());
     let is_at = distance <= REACH || distance.wrapping_neg() <= REACH;
@@ -101,7 +101,7 @@ pub(super) fn bad_stack_pointer(facts: &Facts<'_>, draft: &mut Draft) -> bool {
         format!("The code used its stack at {address}, but the stack pointer is {sp}, where nothing can be read: it is that of no stack."),
     );
     ended.iter().for_each(|ended| {
-        draft.evidence(format!("{} ends after one frame: {}", facts.thread_label(), ended.why))
+        draft.evidence(format!("{} ends after one frame: {}", facts.thread_label(), ended.why));
     });
     draft.causes(&[
         "A stack pointer that was loaded from memory that was overwritten: a saved frame pointer, a `jmp_buf`, the context of a coroutine.",
