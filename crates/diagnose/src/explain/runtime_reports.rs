@@ -343,29 +343,7 @@ pub(super) fn thrown(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     {
         draft.say(format!("The process that was called ended: {}.", one_line(codes).trim_end_matches('.')));
     }
-    // PHP names the call that handed over a value of a wrong type.
-    if what == "PHP"
-        && let Some((_, call)) = message.split_once(", called in ")
-    {
-        let call = call.split(" and defined").next().unwrap_or(call);
-        draft.say(format!("The call that passed the wrong argument is in {call}."));
-        draft.next(
-            "Look at that call: where the argument comes from, and why it is not what the function takes.",
-        );
-    }
-    if exception.codes.as_deref() == Some("ERR_INTERNAL_ASSERTION") {
-        draft.say("A check inside of Node.js itself failed.");
-        let has_others =
-            facts.fault_frames.iter().any(|frame| !crate::suspect::is_system(facts.report, frame));
-        let own = "A fault of this version of Node.js: all of the stack is Node's own.";
-        let others = "A package that uses what is inside of Node.js, or hands events to it out of order: the stack names it.";
-        if has_others {
-            draft.causes(&[others, "A fault of this version of Node.js."]);
-        } else {
-            draft.cause(own);
-        }
-        draft.next("Try the newest release of that line of Node.js, and search its issues for the innermost functions.");
-    }
+    told_by_runtime(facts, what, &message, draft);
     if is_never_retrieved(facts.report) {
         draft.say("It was raised in a task of asyncio whose result nobody asked for: the program went on without it.");
         draft.next("Await the task, or give it a callback that looks at its exception.");
@@ -385,6 +363,33 @@ pub(super) fn thrown(facts: &Facts<'_>, draft: &mut Draft) -> bool {
         draft.next("Look at the cause first: the exceptions above it only pass it on.");
     }
     true
+}
+
+/// What PHP and Node.js tell in some of their messages.
+fn told_by_runtime(facts: &Facts<'_>, what: &str, message: &str, draft: &mut Draft) {
+    // PHP names the call that handed over a value of a wrong type.
+    if what == "PHP"
+        && let Some((_, call)) = message.split_once(", called in ")
+    {
+        let call = call.split(" and defined").next().unwrap_or(call);
+        draft.say(format!("The call that passed the wrong argument is in {call}."));
+        draft.next(
+            "Look at that call: where the argument comes from, and why it is not what the function takes.",
+        );
+    }
+    if facts.exception().codes.as_deref() == Some("ERR_INTERNAL_ASSERTION") {
+        draft.say("A check inside of Node.js itself failed.");
+        let has_others =
+            facts.fault_frames.iter().any(|frame| !crate::suspect::is_system(facts.report, frame));
+        let own = "A fault of this version of Node.js: all of the stack is Node's own.";
+        let others = "A package that uses what is inside of Node.js, or hands events to it out of order: the stack names it.";
+        if has_others {
+            draft.causes(&[others, "A fault of this version of Node.js."]);
+        } else {
+            draft.cause(own);
+        }
+        draft.next("Try the newest release of that line of Node.js, and search its issues for the innermost functions.");
+    }
 }
 
 /// The innermost exception of .NET where the outermost only hands it on: the reader marks its stack. Of Python, the only exception

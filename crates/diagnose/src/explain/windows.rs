@@ -114,7 +114,7 @@ fn access(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     let pointer =
         facts.report.fields.iter().find(|field| field.key == "pointer").map(|field| field.value.as_str());
     let how = exception.subtype.as_deref();
-    let address = exception.address.map(|address| address.get());
+    let address = exception.address.map(backtrail_core::Avma::get);
     if how.is_none() && address.is_none() && pointer.is_none() {
         return false;
     }

@@ -2,7 +2,7 @@
 
 use super::header::{fault_address, loaders_code};
 use super::reader::Reader;
-use crate::runtimes;
+use crate::signal_words;
 use crate::stack::{Origin, settle};
 use backtrail_core::Avma;
 use backtrail_model::{Exception, Field, Recursion, Report, Termination, Thread};
@@ -102,7 +102,7 @@ fn chromiums_signal(report: &mut Report) {
         return;
     }
     let mut lines = report.sections.iter().flat_map(|section| section.text.lines());
-    let told = lines.find_map(|line| Some((runtimes::chromiums_signal(line)?, line)));
+    let told = lines.find_map(|line| Some((signal_words::chromiums_signal(line)?, line)));
     let Some(((signal, address), line)) = told else { return };
     report.exception = Some(Exception {
         signal: Some(signal.to_owned()),

@@ -2,10 +2,10 @@
 
 use super::log::{Log, Reader, between, drive, hex, named, place, settle_walked, split_arguments, word};
 use super::native_row::{NativeRow, is_signal};
-use super::signal_words::said_of_signal;
 use crate::Limits;
 use crate::apple_text::Line;
 use crate::last_words;
+use crate::signal_words::said_of_signal;
 use backtrail_core::{Avma, FrameAddress};
 use backtrail_model::{AppInfo, Backtrace, Exception, Frame, Report, Source, Thread};
 

@@ -22,7 +22,6 @@ mod node_report;
 mod python;
 mod rust_panic;
 mod sanitizer;
-mod signal_words;
 mod v8_fatal;
 mod valgrind;
 mod windows_debugger;
@@ -36,15 +35,6 @@ use crate::apple_text::Lines;
 use crate::log_prefix::plain;
 use crate::{Error, Limits};
 use backtrail_model::{Frame, Report, Source};
-
-/// The signal and the address of Chromium's line before a stack, which on Apple's systems has the rows of these:
-/// `Received signal 11 SEGV_MAPERR 000000000010`.
-pub(crate) fn chromiums_signal(line: &str) -> Option<(&'static str, Option<u64>)> {
-    let line = line.trim();
-    let (signal, address) =
-        signal_words::said_of_signal(line).filter(|_| signal_words::is_chromiums(line))?;
-    Some((signal?, address))
-}
 
 /// A row of a stack in JavaScript or of Mono, which reports of other runtimes quote.
 pub(crate) fn foreign_row(line: &str) -> Option<Frame> {

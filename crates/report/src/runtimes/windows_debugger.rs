@@ -97,7 +97,7 @@ impl<'t> Message<'t> {
         // The program is named last; a library in which it happened stands before it, in parentheses.
         let mut files = words().filter(is_file);
         let first = files.next()?;
-        let last = files.last();
+        let last = files.next_back();
         let at = words().find_map(|word| hex_of(word.trim_matches([',', ':'])));
         let (module, program) = last.map_or((None, first), |last| (Some(first), last));
         (code >= 0x4000_0000).then_some(Self { at, module, program, code, rest: rest.trim() })
@@ -282,8 +282,8 @@ impl Debugger<'_> {
                 .iter()
                 .find(|(_, words)| words.iter().any(|it| message.rest.contains(it)))
                 .map(|(how, _)| *how);
-            let words = message.rest.split(|c: char| c.is_whitespace() || "()（）。".contains(c));
-            found.address = words.filter_map(|word| hex_of(word.trim_matches(['.', ',', '"']))).last();
+            let mut words = message.rest.rsplit(|c: char| c.is_whitespace() || "()（）。".contains(c));
+            found.address = words.find_map(|word| hex_of(word.trim_matches(['.', ',', '"'])));
         }
         if let Some(how) = thrown(text) {
             found.code = found.code.or(Some(ACCESS_VIOLATION));

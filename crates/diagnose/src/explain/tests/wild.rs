@@ -61,7 +61,7 @@ fn chromium_prints_its_own_stack() {
     let report = read(text);
     let exception = report.exception.as_ref().unwrap();
     assert_eq!(exception.signal.as_deref(), Some("SIGSEGV"));
-    assert_eq!(exception.address.map(|address| address.get()), Some(0x10));
+    assert_eq!(exception.address.map(backtrail_core::Avma::get), Some(0x10));
     assert_eq!(place(text).as_deref(), Some("shop::Cart::Total()"));
 }
 
