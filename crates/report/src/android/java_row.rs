@@ -89,7 +89,7 @@ pub(super) fn exception_head(line: &str) -> Option<(&str, Option<&str>)> {
 const MAX_NAME: usize = 4096;
 
 /// Words before the class of an exception, each kept with what it says.
-const BEFORE: [&str; 7] = [
+const BEFORE: [&str; 8] = [
     // Crashlytics' export writes it without a colon.
     "Caused by ",
     "Caused by: ",
@@ -99,6 +99,8 @@ const BEFORE: [&str; 7] = [
     "java stacktrace: ",
     // Crashlytics and Embrace.
     "Fatal Exception: ",
+    // Google Play's pages.
+    "Exception ",
 ];
 
 /// What stands before the exception in a line that begins its stack (`Caused by: `), and the exception.
@@ -173,6 +175,8 @@ mod tests {
         );
         assert_eq!(trace_head("Caused by a.b.c: oh"), Some(("Caused by ", "a.b.c", Some("oh"))));
         assert_eq!(trace_head("MyException"), Some(("", "MyException", None)));
+        assert_eq!(trace_head("Exception a.b.CError: oh"), Some(("Exception ", "a.b.CError", Some("oh"))));
+        assert_eq!(trace_head("Exception handling: oh"), None);
         for line in ["words, words", "Hello", "a b.c: d", "", "1.2.3", "http://x.y/"] {
             assert_eq!(trace_head(line), None, "{line}");
         }

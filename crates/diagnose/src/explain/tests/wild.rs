@@ -288,6 +288,8 @@ fn an_exception_of_java_is_none_of_dot_net() {
     let text = "java.lang.IllegalStateException: \n  at com.example.Cart.total (Cart.java:12)\n  at com.example.Main.main (Main.java:7)\n";
     assert!(read(text).source.is_android_or_java());
     assert_eq!(place(text).as_deref(), Some("com.example.Cart.total"));
+    let play = "Exception com.facebook.react.common.JavascriptException:\n  at com.facebook.react.modules.core.ExceptionsManagerModule.reportException (ExceptionsManagerModule.java:72)\n  at java.lang.reflect.Method.invoke\n";
+    assert_eq!(place(play), None);
 }
 
 /// What is thrown once more by a run loop tells nothing of the crash reporter's handler.
