@@ -87,6 +87,8 @@ pub enum Language {
     Lua,
     /// Julia.
     Julia,
+    /// Tcl.
+    Tcl,
 }
 
 impl Language {
@@ -106,6 +108,7 @@ impl Language {
             Self::Haskell => "haskell",
             Self::Lua => "lua",
             Self::Julia => "julia",
+            Self::Tcl => "tcl",
         }
     }
 }

@@ -118,7 +118,7 @@ pub enum Source {
     Casr,
     /// What Windows wrote into its event log of a crash.
     WindowsEvent,
-    /// An error that the runtime of PHP, Ruby, Erlang, Elixir, OCaml, Haskell, Lua or Julia printed.
+    /// An error that the runtime of PHP, Ruby, Erlang, Elixir, OCaml, Haskell, Lua, Julia or Tcl printed.
     RuntimeError,
 }
 

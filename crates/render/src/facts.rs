@@ -165,7 +165,9 @@ pub fn layers(analysis: &Analysis) -> Option<String> {
     let (crashed, called) = (attribution.crashed.as_ref()?, attribution.called.as_ref()?);
     let has_library = [crashed, called].iter().any(|layer| layer.kind == OwnerKind::Sdk);
     let is_same = attribution.blamed.as_ref() == Some(crashed) && called.kind == OwnerKind::System;
+    let is_kernel = analysis.report.source == Source::LinuxKernel;
     let name = |layer: &Layer| match (layer.kind, layer.name.as_deref()) {
+        (OwnerKind::App, _) if is_kernel => "the kernel".to_owned(),
         (OwnerKind::App, _) => "the app".to_owned(),
         (_, Some(name)) => name.to_owned(),
         (kind, None) => kind.as_str().to_owned(),

@@ -95,7 +95,7 @@ const MAX_METADATA: usize = 4096;
 const METRICS: [&str; 2] = ["\"timeStampBegin\"", "Metrics\""];
 
 /// Beginnings of lines by which text reports of other kinds are known. The first line that has one decides.
-const TEXT_LINES: [(&str, Detected); 12] = [
+const TEXT_LINES: [(&str, Detected); 13] = [
     (panic_text::PANIC, Detected::ApplePanic),
     ("*** Panic Report ***", Detected::ApplePanic),
     (jetsam_text::JETSAM, Detected::AppleJetsamText),
@@ -104,6 +104,7 @@ const TEXT_LINES: [(&str, Detected); 12] = [
     ("\u{1f4a3} Program crashed:", Detected::SwiftBacktrace),
     ("\u{1f4a3} Swift runtime failure:", Detected::SwiftBacktrace),
     (call_tree::SAMPLE, Detected::AppleSamples),
+    ("Call graph:", Detected::AppleSamples),
     (call_tree::SPINDUMP, Detected::AppleSamples),
     ("Heaviest stack for ", Detected::AppleSamples),
     ("Powerstats for:", Detected::AppleSamples),

@@ -216,6 +216,18 @@ fn add_apple_log(report: &mut Report, told: apple_log::Told<'_>) {
             });
             name_process(report, program, pid);
         }
+        Told::Guard { code, subcode, words, program, pid } => {
+            report.exception.get_or_insert_with(|| Exception {
+                kind: Some("EXC_GUARD".to_owned()),
+                raw_codes: vec![code, subcode],
+                codes: Some(format!("{code:#x}, {subcode:#x}")),
+                // The kernel logs them whether or not the process is ended for it.
+                note: Some("the kernel's log does not tell whether the process was ended for it".to_owned()),
+                ..Exception::default()
+            });
+            report.app_info.push(AppInfo { image: None, lines: vec![words.to_owned()] });
+            name_process(report, program, pid);
+        }
         Told::Privacy { words } => {
             report.termination.get_or_insert_with(|| Termination {
                 namespace: Some("TCC".to_owned()),

@@ -51,6 +51,7 @@ mod protobuf;
 mod read;
 mod runtimes;
 mod sentry;
+mod signal_words;
 mod stack;
 mod swift_backtrace;
 mod text;

@@ -25,6 +25,8 @@ fn behind_part(line: &str) -> Option<&str> {
         b'V' | b'D' | b'I' | b'W' | b'E' | b'F' if line.as_bytes().get(1) == Some(&b'/') => {
             log_line(line).map(|log| log.message)
         }
+        // Flutter's tool on Apple's systems.
+        b'f' if line.starts_with("flutter: ") => line.strip_prefix("flutter: "),
         first if first.is_ascii_alphabetic() => {
             syslog(line).or_else(|| logread(line)).or_else(|| unified(line))
         }

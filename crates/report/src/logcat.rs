@@ -1,7 +1,7 @@
 //! What `adb logcat` puts before a line: time, ids, priority, tag.
 //!
 //! `11-22 17:00:00.123  1234  1234 F DEBUG   : ` (threadtime), with a year, a zone, a user or a process in some forms;
-//! `11-22 17:00:00.123 F/DEBUG( 1234): ` (time), `F/DEBUG( 1234): ` (brief), and Android Studio's
+//! `11-22 17:00:00.123 F/DEBUG( 1234): ` (time), `F/DEBUG( 1234): ` (brief), `F/DEBUG: ` (tag), and Android Studio's
 //! `2024-01-02 17:00:00.123 1234-1234/? A/DEBUG: ` and `… 1234-1234  DEBUG  pid-1234  A  `, of which it lets people hide date and
 //! tag (`17:00:00.123 1234-1234 com.example  A  `), or all but time and priority (`17:00:00.123  A  `). Flutter's tool puts
 //! `[  +21 ms] ` before any of these.
@@ -84,13 +84,22 @@ fn tagged(text: &str) -> Option<(&str, &str)> {
     Some((tag.trim(), message.strip_prefix(' ').unwrap_or(message)))
 }
 
-/// `P/tag( pid): message`.
+/// `P/tag( pid): message`, and `P/tag: message` of `logcat -v tag`.
 fn brief(line: &str) -> Option<LogLine<'_>> {
     let (priority, rest) = line.split_at_checked(1).filter(|(priority, _)| is_priority(priority))?;
-    let (tag, rest) = rest.strip_prefix('/')?.split_once('(')?;
-    let (pid, message) = rest.split_once("):")?;
-    let message = message.strip_prefix(' ').unwrap_or(message);
-    is_number(pid.trim()).then(|| LogLine::new(priority, tag, message))
+    let rest = rest.strip_prefix('/')?;
+    let with_pid = || {
+        let (tag, rest) = rest.split_once('(')?;
+        let (pid, message) = rest.split_once("):")?;
+        is_number(pid.trim()).then_some((tag, message.strip_prefix(' ').unwrap_or(message)))
+    };
+    // Words such as `I/O: ` and paths look alike.
+    let is_tag = |(tag, message): &(&str, &str)| {
+        let is_word = tag.len() >= 3 && !tag.contains(|c: char| c.is_whitespace() || "/.,".contains(c));
+        is_word && (message.is_empty() || rest.contains(": "))
+    };
+    let (tag, message) = with_pid().or_else(|| tagged(rest).filter(is_tag))?;
+    Some(LogLine::new(priority, tag, message))
 }
 
 /// `pid-tid/package P/tag: message`.
@@ -165,6 +174,7 @@ mod tests {
             ("10-26 19:26:24.749 10159 26250 26363 F DEBUG:     #00 pc 12  /a", "DEBUG"),
             ("11-22 17:00:00.123 F/DEBUG   ( 1234):     #00 pc 12  /a", "DEBUG"),
             ("F/libc    (1234):     #00 pc 12  /a", "libc"),
+            ("F/DEBUG:     #00 pc 12  /a", "DEBUG"),
             ("2021-02-19 17:05:04.647 29547-29547/? A/DEBUG:     #00 pc 12  /a", "DEBUG"),
             ("2024-02-19 17:05:04.647 29547-29547 DEBUG   pid-29547   A      #00 pc 12  /a", "DEBUG"),
             ("17:05:04.647 29547-29547 com.example.shop   A      #00 pc 12  /a", ""),
@@ -183,7 +193,9 @@ mod tests {
             "at a.b(C.java:1)",
             "11-22 17:00:00.123",
             "signal 11 (SIGSEGV)",
-            "F/DEBUG: x",
+            "I/O: x",
+            "A/b/c.d: x",
+            "F/DEBUG:x",
             "[12] x",
             "17:05:04 A meeting at noon",
             "17:05:04.647 A b",

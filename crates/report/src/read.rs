@@ -28,7 +28,7 @@ pub fn parse(input: &[u8], limits: &Limits) -> Result<Report, Error> {
         }
         read => read?,
     };
-    if report.source.is_apple() {
+    if report.source.is_apple() || report.source.is_android_or_java() {
         thrown_script::part(&mut report, limits);
     }
     Ok(report)

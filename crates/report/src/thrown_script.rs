@@ -1,6 +1,7 @@
-//! JavaScript's stack in the reason of an Objective-C exception: React Native ends an app by one where an error of JavaScript is
-//! not caught, and hands the stack over as a part of its reason. Seen in issues of apps:
-//! `reason: 'Unhandled JS Exception: …, stack:\no@296:290\n<unknown>@649:1211\n'`.
+//! JavaScript's stack in the reason of an Objective-C exception, or in the message of Java's: React Native ends an app by one where
+//! an error of JavaScript is not caught, and hands the stack over as a part of its reason. Seen in issues of apps:
+//! `reason: 'Unhandled JS Exception: …, stack:\no@296:290\n<unknown>@649:1211\n'`,
+//! `com.facebook.react.common.JavascriptException: TypeError: …, js engine: hermes, stack:\nf (address at index.bundle:1:1082)`.
 
 use crate::Limits;
 use crate::json;
@@ -13,6 +14,9 @@ const TITLE: &str = "JavaScript Backtrace";
 /// What React Native's reasons begin with.
 const UNHANDLED: &str = "Unhandled JS Exception: ";
 
+/// The class of Java's.
+const CARRIER: &str = "com.facebook.react.common.JavascriptException: ";
+
 /// What ends the words of such a reason, before the stack.
 const STACK: &str = "stack:";
 
@@ -24,7 +28,9 @@ pub(crate) fn part(report: &mut Report, limits: &Limits) {
     }
     let said = report.app_info.iter().find_map(|info| stack(info.lines.iter().map(String::as_str)));
     let stated = || stack(report.thrown.as_ref()?.reason.as_deref()?.lines());
-    let Some(found) = said.or_else(stated).or_else(|| of_member(report, limits)) else { return };
+    let titled = || report.process.backtraces.iter().find_map(|it| stack(it.title.lines()));
+    let found = said.or_else(stated).or_else(titled).or_else(|| of_member(report, limits));
+    let Some(found) = found else { return };
     let frames: usize = report.process.frames_mut().count();
     if frames + found.frames.len() <= limits.max_frames {
         report.process.backtraces.insert(0, found);
@@ -41,14 +47,27 @@ fn of_member(report: &Report, limits: &Limits) -> Option<Backtrace> {
 fn stack<'t>(lines: impl Iterator<Item = &'t str>) -> Option<Backtrace> {
     let mut lines = lines.map(str::trim).skip_while(|line| !is_head(line));
     lines.next()?;
-    let rows = lines.map_while(|line| foreign_row(line.trim_end_matches(['\'', '"'])));
+    // Rows of built-in functions have no place: `apply@-1`.
+    let lines = lines.filter(|line| !line.ends_with("@-1"));
+    let rows = lines.map_while(row);
     let number = |(index, frame)| Frame { index, ..frame };
     let frames: Vec<Frame> = (0..).zip(rows).map(number).collect();
     (!frames.is_empty()).then(|| Backtrace { title: TITLE.to_owned(), is_exception: true, frames })
 }
 
 fn is_head(line: &str) -> bool {
-    line.ends_with(STACK) && line.contains(UNHANDLED)
+    line.ends_with(STACK) && (line.contains(UNHANDLED) || line.contains(CARRIER))
+}
+
+/// A row. Hermes's `f (address at index.bundle:1:1082)` has lost its file and a bracket where Crashlytics shows it:
+/// `f (address at@1:1082`.
+fn row(line: &str) -> Option<Frame> {
+    let line = line.trim_end_matches(['\'', '"']);
+    let plain = line.split_once(" (address at").map(|(name, rest)| match rest.strip_prefix('@') {
+        Some(_) => format!("{name}{}", rest.trim_end_matches(')')),
+        None => format!("at {line}"),
+    });
+    foreign_row(plain.as_deref().unwrap_or(line))
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use crate::names::{base_name, cite};
 use crate::owners::of_frame;
 use crate::suspect::Suspect;
 use crate::suspect::skip::is_end_or_throw;
-use backtrail_core::Confidence;
+use backtrail_core::{Confidence, Trust};
 use backtrail_model::{Frame, Owner, OwnerKind, Report};
 
 /// Rules of explanation by which an allocator found something wrong.
@@ -141,7 +141,9 @@ pub(super) fn layers(report: &Report, frames: &[Frame]) -> (Option<Layer>, Optio
     // The system's images call each other: their caller is who is not the system.
     let is_other = |frame: &&Frame| {
         let owner = of_frame(report, frame);
-        !(is_same(&owner, &crashed) || owner.kind == OwnerKind::System && crashed.kind == OwnerKind::System)
+        frame.trust != Trust::Scan
+            && !(is_same(&owner, &crashed)
+                || owner.kind == OwnerKind::System && crashed.kind == OwnerKind::System)
     };
     let called = frames.iter().skip(1).take(MAX_FRAMES).find(is_other);
     (Some(layer(report, innermost)), called.map(|frame| layer(report, frame)))

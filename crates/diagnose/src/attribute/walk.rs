@@ -9,7 +9,7 @@ use crate::names::{
 };
 use crate::owners::of_frame;
 use crate::suspect::owner::owner_of_image;
-use crate::suspect::{fault_stack, kind_of, owner_of, suspect_on};
+use crate::suspect::{fault_stack, hides_script, kind_of, owner_of, suspect_on};
 use backtrail_core::{Avma, Confidence};
 use backtrail_model::{Frame, Image, OwnerKind, Report, Source};
 
@@ -30,6 +30,9 @@ pub(super) fn attribute(report: &Report, explanation: &Explanation) -> Attributi
 /// Kinds of reports whose stacks, if any, are of no fault; a panic's are the kernel's.
 fn by_source(report: &Report) -> Option<Attribution> {
     let has_stacks = !report.process.threads.is_empty() || !report.process.backtraces.is_empty();
+    if hides_script(report) {
+        return Some(no_stack("the error was thrown in JavaScript, whose stack is not in the report"));
+    }
     match report.source {
         Source::ApplePanic => Some(by_extensions(report)),
         Source::AppleJetsam | Source::AppleIpsOther => Some(no_stack("reports of this kind have no stacks")),
@@ -223,13 +226,28 @@ fn is_torn(frames: &[Frame]) -> bool {
 /// stacks begin with, or the innermost one is.
 fn is_cut(report: &Report, frames: &[Frame]) -> bool {
     /// What else is outermost: the loader's start, and those that never return to their caller.
-    const OUTERMOST: [&str; 4] =
-        ["_dyld_start", "dyld_start", "thread_start", "_dispatch_call_block_and_release"];
-    let is_apples = matches!(report.source, Source::AppleText | Source::AppleSamples);
+    const OUTERMOST: [&str; 8] = [
+        "_dyld_start",
+        "dyld_start",
+        "thread_start",
+        "_dispatch_call_block_and_release",
+        "__clone3",
+        "clone3",
+        "__libc_start_main_impl",
+        "RtlUserThreadStart",
+    ];
+    let is_text = matches!(
+        report.source,
+        Source::AppleText
+            | Source::AppleSamples
+            | Source::DebuggerBacktrace
+            | Source::Sanitizer
+            | Source::RuntimeError
+    );
     let begins = |frame: Option<&Frame>| {
         frame.is_some_and(|frame| is_any_of(frame, &BASES) || is_any_of(frame, &OUTERMOST))
     };
-    is_apples && report.process.images.is_empty() && (begins(frames.first()) || !begins(frames.last()))
+    is_text && report.process.images.is_empty() && (begins(frames.first()) || !begins(frames.last()))
 }
 
 /// All frames are the system's, or there are none.
@@ -252,10 +270,18 @@ fn nobody_but_system(report: &Report, stack: &str, frames: &[Frame]) -> Attribut
         evidence.insert(0, cut.to_owned());
         return verdict(OwnerKind::Unknown, None, evidence);
     }
-    if frames
-        .iter()
-        .any(|frame| kind_of(report, frame) == OwnerKind::Unknown && image_name(report, frame).is_some())
-    {
+    // What runtimes print has no list of images: a frame without a name may be anybody's.
+    let is_untold = |frame: &Frame| {
+        let has_image = image_name(report, frame).is_some();
+        let is_anybodys = report.source.is_runtimes() && frame.names().next().is_none();
+        kind_of(report, frame) == OwnerKind::Unknown && (has_image || is_anybodys)
+    };
+    if report.source == Source::LinuxKernel {
+        let own = "the stack has only what the kernel reports by".to_owned();
+        evidence.insert(0, own);
+        return verdict(OwnerKind::Unknown, None, evidence);
+    }
+    if frames.iter().any(is_untold) {
         let unknown = "frames of the stack lie in images whose owner the report does not tell";
         evidence.insert(0, unknown.to_owned());
         return verdict(OwnerKind::Unknown, None, evidence);

@@ -10,7 +10,7 @@ use super::sender::sent_from_outside;
 use super::tables::exceptions::signal_by_name;
 use super::words::one_line;
 use crate::names::{cite, describe, image_name, image_of};
-use crate::suspect::{is_system, is_web_view};
+use crate::suspect::{hides_script, is_system, is_web_view};
 use backtrail_model::Source;
 
 /// A text that tells what it was.
@@ -407,6 +407,10 @@ const EXCEPTIONS: [(&str, &str); 16] = [
 pub(super) fn java_exception(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     let exception = facts.exception();
     let Some(class) = exception.kind.as_deref().filter(|_| exception.signal.is_none()) else { return false };
+    if class == crate::suspect::SCRIPT_CARRIER {
+        script(facts, draft);
+        return true;
+    }
     let message = exception.message.as_deref().map(one_line);
     let title = match &message {
         Some(message) => format!("{class}: {message}"),
@@ -434,6 +438,29 @@ pub(super) fn java_exception(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     }
     draft.next("Look at the innermost frame of the root cause that is the app's own.");
     true
+}
+
+/// React Native throws this in Java for an error of JavaScript that nobody caught: its message is that error, and perhaps its stack.
+fn script(facts: &Facts<'_>, draft: &mut Draft) {
+    let message = facts.exception().message.as_deref().unwrap_or_default();
+    let message = message.split("stack:").next().unwrap_or_default();
+    let message =
+        message.split(", js engine:").next().unwrap_or_default().trim().trim_end_matches([',', ' ']);
+    draft.lead(
+        match message {
+            "" => "Uncaught error of JavaScript (React Native); its message is not in the report".to_owned(),
+            _ => one_line(message),
+        },
+        "An error was thrown in JavaScript and nobody caught it: React Native ended the app. The rows in Java are its way to do so, and have no part in it.",
+    );
+    let is_script =
+        |frame: &backtrail_model::Frame| frame.language == Some(backtrail_model::Language::JavaScript);
+    if facts.fault_frames.iter().any(is_script) {
+        draft
+            .next("The positions are those of the bundle: the source map of that build tells file and line.");
+    } else {
+        draft.next("Get the error's message and its stack of JavaScript: the line of the tag ReactNativeJS in logcat, or a reporter inside of the app's JavaScript.");
+    }
 }
 
 fn article(class: &str) -> String {
@@ -503,7 +530,7 @@ fn runtimes_abort(facts: &Facts<'_>, draft: &mut Draft) -> bool {
 /// Where it happened: the innermost function that is not the system's.
 pub(super) fn place(facts: &Facts<'_>, draft: &mut Draft) {
     let has_no_place = matches!(facts.report.source, Source::AndroidAnr | Source::JavaThreadDump);
-    if has_no_place || sent_from_outside(facts.report).is_some() {
+    if has_no_place || sent_from_outside(facts.report).is_some() || hides_script(facts.report) {
         return;
     }
     let Some(suspect) = &facts.suspect else {

@@ -5,7 +5,9 @@ use super::file_lock::holders;
 use super::kill::{Blame, killing};
 use crate::names::{base_name, image_name, main_thread, own_frames, thread_label};
 use crate::suspect::skip::{frames_of_abort, inlined_help, is_end_or_throw};
-use crate::suspect::{at_terminate, behind_throw, fault_stack, handlers_frames, suspect_on};
+use crate::suspect::{
+    at_terminate, behind_throw, fault_stack, handlers_frames, hides_script, is_system, suspect_on,
+};
 use backtrail_core::Trust;
 use backtrail_model::{Frame, Report, Source};
 
@@ -60,6 +62,9 @@ pub(crate) fn fault_place(report: &Report) -> Option<FaultPlace<'_>> {
     if report.source == Source::JavaScriptError && kind == Some(V8_FATAL) {
         return None;
     }
+    if hides_script(report) {
+        return None;
+    }
     let killing = killing(report);
     let is_privacy = killing
         .as_ref()
@@ -98,9 +103,18 @@ fn on<'r>(report: &'r Report, stack: String, frames: &'r [Frame]) -> Option<Blam
     let own = if is_abort { frames_of_abort(frames) } else { 0 };
     let start = handlers_frames(frames).max(own).max(behind_throw(frames)).max(at_terminate(frames));
     let frames = frames.get(start..).filter(|rest| !rest.is_empty()).unwrap_or(frames);
-    let frame = frames.iter().find(|frame| frame.trust != Trust::Scan && !ends(frame))?;
+    let is_nowhere =
+        |frame: &&'r Frame| frame.names().next().is_none() && image_name(report, frame).is_none();
+    let is_runtimes = report.source.is_runtimes();
+    // Addresses alone lead nowhere where the text has nothing to look them up by.
+    let leads =
+        |frame: &&'r Frame| frame.trust != Trust::Scan && !ends(frame) && !(is_runtimes && is_nowhere(frame));
+    let frame = frames.iter().find(leads)?;
+    // What the kernel reports by, and Rust's library panics by, is never the place.
+    if matches!(report.source, Source::LinuxKernel | Source::RustPanic) && is_system(report, frame) {
+        return None;
+    }
     // The innermost frames of a throw are the throw, also where no name says so.
-    let is_nowhere = frame.names().next().is_none() && image_name(report, frame).is_none();
     let is_throw = report.process.backtraces.iter().any(|it| it.is_exception && it.title == stack);
-    (!(is_nowhere && is_throw)).then(|| Blamed::new(stack, frame))
+    (!is_throw || !is_nowhere(&frame)).then(|| Blamed::new(stack, frame))
 }

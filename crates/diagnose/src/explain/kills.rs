@@ -35,7 +35,7 @@ pub(super) fn killed(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     }
     let refused = is_dyld(&killing).then(|| Refused::of(facts)).flatten();
     if let Some(refused) = &refused {
-        draft.lead(&refused.title, "The loader (dyld) found a library that the app needs, and the system refused its code signature.");
+        draft.lead(&refused.title, refused.what);
     } else {
         draft.lead(title(facts, &killing), &killing.meaning);
     }
@@ -55,8 +55,7 @@ pub(super) fn killed(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     }
     if let Some(refused) = refused {
         draft.causes(refused.causes);
-        draft.next("Sign app and library with one team (\"Embed & Sign\"), and compare what `codesign -dv --verbose=4` says of both.");
-        draft.next("Only where the library is meant to be foreign: the entitlement com.apple.security.cs.disable-library-validation.");
+        draft.nexts(refused.next);
     }
     if killing.blame == Blame::Outside {
         draft.say("The stacks show what ran at that moment; nothing on them is at fault for it.");
@@ -163,22 +162,49 @@ fn dyld(facts: &Facts<'_>, draft: &mut Draft) {
     if is_missing && Refused::of(facts).is_none() {
         draft.say("No file was found in any of the places that were tried.");
     }
+    // The words of dyld for a path that begins with @rpath, where nothing says what that stands for.
+    if account.contains("no LC_RPATH's found") {
+        draft.say("The executable has no search path at all (LC_RPATH), so that nothing that is linked by @rpath can be found.");
+        draft.cause("The linker was not given `-rpath @executable_path/../Frameworks` (macOS), `@executable_path/Frameworks` (iOS), or `/usr/lib/swift` for Swift's library.");
+    }
     if account.contains("terminated at launch") {
         draft.say("The process ended before its own code ran: the stack does not matter.");
     }
 }
 
-/// A library that the loader found and could not use for its signature.
+/// A library that the loader found and could not use: for its signature, for want of memory.
 struct Refused {
     title: String,
+    what: &'static str,
     causes: &'static [&'static str],
+    next: &'static [&'static str],
 }
+
+/// What to do about a signature.
+const SIGN: &[&str] = &[
+    "Sign app and library with one team (\"Embed & Sign\"), and compare what `codesign -dv --verbose=4` says of both.",
+    "Only where the library is meant to be foreign: the entitlement com.apple.security.cs.disable-library-validation.",
+];
 
 impl Refused {
     fn of(facts: &Facts<'_>) -> Option<Self> {
         let account = all_words(facts);
         let missing = quoted_missing(&account)?;
         let says = |words: &str| account.contains(words);
+        // `mremap_encrypted() => -1, errno=12`: ENOMEM of xnu's call for the encrypted pages of apps from the store.
+        if says("errno=12") && (says("mremap_encrypted") || says("mmap")) {
+            return Some(Self {
+                title: format!("A library could not be mapped at launch: {missing} (no memory)"),
+                what: "The loader (dyld) found a library that the app needs, and the system had no memory to map it.",
+                causes: &[
+                    "The device was out of memory, or out of what it keeps for encrypted pages. The app's packaging has no part in it.",
+                ],
+                next: &[
+                    "Count by device and free memory; a restart of the device ends it.",
+                    "Fewer and smaller dynamic frameworks need less: link them statically.",
+                ],
+            });
+        }
         // In the words of the kernel's signature checks (`AppleMobileFileIntegrity`), which dyld quotes.
         let causes: &[&str] = if says("different Team ID") {
             &[
@@ -195,7 +221,12 @@ impl Refused {
         } else {
             return None;
         };
-        Some(Self { title: format!("A library was refused at launch: {missing} (code signature)"), causes })
+        Some(Self {
+            title: format!("A library was refused at launch: {missing} (code signature)"),
+            what: "The loader (dyld) found a library that the app needs, and the system refused its code signature.",
+            causes,
+            next: SIGN,
+        })
     }
 }
 

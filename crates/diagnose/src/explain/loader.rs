@@ -181,6 +181,48 @@ pub(in crate::explain) static REASONS: [Reason; 16] = [
     ),
 ];
 
+/// How the reader names what left Qt's message.
+const QT: &str = "(Qt)";
+
+/// Qt's plugin for windows could not be loaded, which ends the program.
+///
+/// Source: Qt's documentation, "Qt for Linux/X11: Platform Plugin Dependencies" and "Deploying Plugins"; `QT_DEBUG_PLUGINS`.
+pub(super) fn qt_platform(facts: &Facts<'_>, draft: &mut Draft) -> bool {
+    let Some(said) = facts.said.iter().find(|said| said.place.ends_with(QT)) else { return false };
+    let text = one_line(&said.text);
+    let mut quoted = text.split('"').skip(1).step_by(2);
+    let plugin = quoted.next().unwrap_or_default();
+    let directory = quoted.next().unwrap_or_default();
+    let was_found = text.contains("even though it was found");
+    draft.lead(
+        format!("Qt's platform plugin could not be loaded: {plugin}"),
+        "Qt needs a plugin to draw windows and found none that it could load: it ended the program.",
+    );
+    if was_found {
+        draft.say(
+            "The plugin's file was found: what it needs itself is missing, or is of another version of Qt.",
+        );
+    }
+    let is_others = directory.contains("/cv2/");
+    if is_others {
+        draft.say(format!(
+            "It was looked for in {directory}, which is a Qt that another package brings along (OpenCV)."
+        ));
+        draft.cause("Two Qt in one process: the package opencv-python sets the path of plugins to its own, which do not fit the Qt of PyQt or PySide.");
+        draft.next("Install opencv-python-headless in the place of opencv-python, or import cv2 after the application was made and unset QT_QPA_PLATFORM_PLUGIN_PATH.");
+    }
+    if plugin == "xcb" {
+        draft.cause("Libraries of X11 that the plugin needs are not installed: libxcb-cursor0 (from Qt 6.5 on), libxcb-xinerama0, libxcb-icccm4, libxcb-image0, libxcb-keysyms1, libxcb-render-util0, libxkbcommon-x11-0.");
+    }
+    draft.causes(&[
+        "The plugin is not where the program looks: `platforms/` was not shipped with it, or QT_PLUGIN_PATH leads to another Qt's.",
+        "There is no display: DISPLAY is not set, as in containers and over ssh (then `QT_QPA_PLATFORM=offscreen`).",
+    ]);
+    draft.next("Set QT_DEBUG_PLUGINS=1: Qt then says which file it tried and which library was missing. `ldd` on the plugin's file says the same.");
+    draft.evidence(said.cite());
+    true
+}
+
 /// A message of the loader.
 pub(super) fn message(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     let Some(said) = facts.said.iter().find(|said| said.place.ends_with(LOADER)) else { return false };

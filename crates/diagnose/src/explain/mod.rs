@@ -21,10 +21,12 @@ mod esr;
 mod events;
 mod exit_code;
 pub(crate) mod facts;
+mod failed_instruction;
 mod fault;
 pub(crate) mod file_lock;
 mod guard;
 mod instruction;
+mod java_error_log;
 mod java_memory;
 mod jni;
 pub(crate) mod kill;
@@ -32,6 +34,7 @@ mod kills;
 mod link_error;
 mod loader;
 mod objc;
+mod off_main;
 mod out_of_memory;
 mod place;
 mod race;
@@ -107,7 +110,7 @@ const fn adding(id: &'static str, apply: fn(&Facts<'_>, &mut Draft)) -> Adding {
 
 /// The leading rules, in the order in which they are asked. What somebody said in words stands before what follows
 /// from codes, and what is certain before what is likely.
-static LEADING: [Leading; 61] = [
+static LEADING: [Leading; 63] = [
     leading("memory-event", events::jetsam::explain),
     leading("kernel-panic", events::panic::explain),
     leading("samples", events::samples::explain),
@@ -127,6 +130,7 @@ static LEADING: [Leading; 61] = [
     leading("client-bug", trap::client_bug),
     leading("c-library-message", captures::c_library_message),
     leading("loader-message", loader::message),
+    leading("qt-platform", loader::qt_platform),
     leading("java-memory", java_memory::alone),
     leading("rust-panic", captures::rust_panic),
     leading("go-panic", captures::go_panic),
@@ -203,7 +207,7 @@ static RUNTIMES_LEADING: [Leading; 12] = [
     leading("rust-failure", runtime_reports::rust),
     leading("v8-fatal", runtime_reports::v8_fatal),
     leading("runtime-exception", runtime_reports::thrown),
-    leading("java-error-log", runtime_reports::java_error_log),
+    leading("java-error-log", java_error_log::explain),
     leading("debugger-stop", runtime_reports::stopped),
     leading("windows-error", windows::error),
     leading("runtime-anything", runtime_reports::anything),
@@ -213,13 +217,14 @@ static RUNTIMES_LEADING: [Leading; 12] = [
 static RUNTIMES_ADDING: [Adding; 1] = [adding("runtime-place", runtime_reports::place)];
 
 /// The rules that add, in this order.
-static ADDING: [Adding; 8] = [
+static ADDING: [Adding; 9] = [
     adding("place", place::place),
     adding("non-fatal", signals::non_fatal),
     adding("fault-account", bad_access::account),
     adding("fault-registers", bad_access::holders),
     adding("recursion", stack::mention_recursion),
     adding("race", race::race),
+    adding("off-main", off_main::add),
     adding("managed-runtime", runtime::managed),
     adding("ran-as", events::machine::ran_as),
 ];

@@ -3,6 +3,7 @@
 use super::blamed::V8_FATAL;
 use super::draft::Draft;
 use super::facts::{Facts, field};
+use super::failed_instruction::{aligned_move, illegal};
 use super::tables::exceptions::signal_by_name;
 use super::tables::runtime_reports::{EXCEPTIONS, FINDINGS, GO, KERNEL};
 use super::thrown::cpp;
@@ -23,13 +24,17 @@ pub(super) fn sanitizer(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     let undefined = "The code did something that the language does not define, so that anything may follow.";
     let generic =
         if tool == "UndefinedBehaviorSanitizer" { undefined } else { "The sanitizer found a mistake." };
-    if what == "ABRT" && said(facts, draft) {
+    if matches!(what, "ABRT" | "Process terminating") && said(facts, draft) {
         return true;
     }
     let fault = (what == "SEGV").then(|| Fault::of(exception)).flatten();
     let title = fault
         .as_ref()
         .map_or_else(|| format!("{tool}: {what}"), |fault| format!("{tool}: {what}: {}", fault.title));
+    // Valgrind's words for an address of which it knows nothing, null among them.
+    let is_no_block = what.ends_with("where there is no block");
+    let is_null = is_no_block && exception.address.is_some_and(|address| address.get() < 0x1000);
+    let title = if is_null { format!("{title}, next to null") } else { title };
     draft.lead(title, finding.map_or(generic, |finding| finding.1));
     if let Some(place) = facts.report.fields.iter().find(|field| field.key == "place") {
         draft.say(format!("It happened at {}.", place.value));
@@ -43,7 +48,7 @@ pub(super) fn sanitizer(facts: &Facts<'_>, draft: &mut Draft) -> bool {
         draft.evidence(format!("{}: {}", stack.title, describe(facts.report, frame)));
     }
     match (fault, finding) {
-        (Some(fault), _) if fault.is_null => {
+        (fault, _) if is_null || fault.as_ref().is_some_and(|fault| fault.is_null) => {
             draft.cause("A pointer that was never set, was cleared, or is the unchecked result of a call that failed.");
             draft.next(
                 "See which pointer the named line uses: it is null, and the address is the member's offset.",
@@ -112,13 +117,16 @@ pub(super) fn linux_kernel(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     for info in facts.report.app_info.iter().skip(1).take(6) {
         info.lines.iter().for_each(|line| draft.evidence(line));
     }
+    let is_told = kind == "general protection fault" && aligned_move(facts, draft);
     let guesses = facts.frames.iter().filter(|frame| frame.trust == backtrail_core::Trust::Scan).count();
     if guesses > 0 {
         draft.say(format!(
             "{guesses} rows of its stack are guesses of the kernel (`?`), on which nothing here rests."
         ));
     }
-    draft.next(known.map_or("Look at the innermost function.", |known| known.2));
+    if !is_told {
+        draft.next(known.map_or("Look at the innermost function.", |known| known.2));
+    }
     true
 }
 
@@ -326,12 +334,16 @@ pub(super) fn thrown(facts: &Facts<'_>, draft: &mut Draft) -> bool {
         (None, None) => format!("{kind} was raised in {what}, and nothing caught it."),
     };
     draft.lead(title, told);
+    if let Some(command) = field(&facts.report.fields, "command").filter(|_| what == "Tcl") {
+        draft.evidence(format!("It was executing: {command}"));
+    }
     // What a runtime found of the process that was called.
     if facts.report.source == Source::RuntimeError
         && let Some(codes) = &exception.codes
     {
         draft.say(format!("The process that was called ended: {}.", one_line(codes).trim_end_matches('.')));
     }
+    told_by_runtime(facts, what, &message, draft);
     if is_never_retrieved(facts.report) {
         draft.say("It was raised in a task of asyncio whose result nobody asked for: the program went on without it.");
         draft.next("Await the task, or give it a callback that looks at its exception.");
@@ -351,6 +363,33 @@ pub(super) fn thrown(facts: &Facts<'_>, draft: &mut Draft) -> bool {
         draft.next("Look at the cause first: the exceptions above it only pass it on.");
     }
     true
+}
+
+/// What PHP and Node.js tell in some of their messages.
+fn told_by_runtime(facts: &Facts<'_>, what: &str, message: &str, draft: &mut Draft) {
+    // PHP names the call that handed over a value of a wrong type.
+    if what == "PHP"
+        && let Some((_, call)) = message.split_once(", called in ")
+    {
+        let call = call.split(" and defined").next().unwrap_or(call);
+        draft.say(format!("The call that passed the wrong argument is in {call}."));
+        draft.next(
+            "Look at that call: where the argument comes from, and why it is not what the function takes.",
+        );
+    }
+    if facts.exception().codes.as_deref() == Some("ERR_INTERNAL_ASSERTION") {
+        draft.say("A check inside of Node.js itself failed.");
+        let has_others =
+            facts.fault_frames.iter().any(|frame| !crate::suspect::is_system(facts.report, frame));
+        let own = "A fault of this version of Node.js: all of the stack is Node's own.";
+        let others = "A package that uses what is inside of Node.js, or hands events to it out of order: the stack names it.";
+        if has_others {
+            draft.causes(&[others, "A fault of this version of Node.js."]);
+        } else {
+            draft.cause(own);
+        }
+        draft.next("Try the newest release of that line of Node.js, and search its issues for the innermost functions.");
+    }
 }
 
 /// The innermost exception of .NET where the outermost only hands it on: the reader marks its stack. Of Python, the only exception
@@ -388,6 +427,7 @@ fn language(report: &Report) -> &'static str {
         Some(Language::Haskell) => "Haskell",
         Some(Language::Lua) => "Lua",
         Some(Language::Julia) => "Julia",
+        Some(Language::Tcl) => "Tcl",
         _ => "the program",
     }
 }
@@ -395,55 +435,6 @@ fn language(report: &Report) -> &'static str {
 /// What a well-known exception says.
 fn meaning(kind: &str) -> Option<&'static str> {
     EXCEPTIONS.iter().find(|(name, _)| *name == kind).map(|(_, meaning)| *meaning)
-}
-
-/// A Java virtual machine crashed, or ran out of memory.
-pub(super) fn java_error_log(facts: &Facts<'_>, draft: &mut Draft) -> bool {
-    if facts.report.source != Source::JavaErrorLog {
-        return false;
-    }
-    let exception = facts.exception();
-    let is_memory = exception.kind.as_deref() == Some("Out of Memory Error");
-    let said = facts.report.app_info.iter().flat_map(|info| &info.lines);
-    let frame = facts.fault_frames.first();
-    let title = match (&exception.signal, exception.kind.as_deref()) {
-        _ if is_memory => "The Java virtual machine got no memory from the system".to_owned(),
-        (Some(signal), _) => format!("The Java virtual machine crashed by {signal}"),
-        (None, Some(kind)) => format!("The Java virtual machine crashed: {kind}"),
-        (None, None) => "The Java virtual machine crashed".to_owned(),
-    };
-    let what = if is_memory {
-        "The system gave the virtual machine no more memory of its own, which is not the Java heap."
-    } else if exception.kind.as_deref() == Some("Internal Error") {
-        "The virtual machine found itself in a state that cannot be."
-    } else {
-        "Machine code in the process of the virtual machine met a fault."
-    };
-    draft.lead(title, what);
-    if let Some(message) = &exception.message {
-        draft.evidence(message);
-    }
-    let mut said = said.skip_while(|line| !line.starts_with("Problematic frame"));
-    if let (Some(_), Some(problem)) = (said.next(), said.next()) {
-        draft.evidence(format!("Problematic frame: {problem}"));
-    }
-    if is_memory {
-        draft.cause("The machine or its container is out of memory: heap, threads' stacks, metaspace and direct buffers together need more than there is.");
-        draft.next("Add up -Xmx, stacks, metaspace and direct buffers against the container's limit; then lower one, or raise the limit.");
-        return true;
-    }
-    let image = frame.and_then(|frame| crate::names::image_name(facts.report, frame)).unwrap_or_default();
-    if frame.is_some_and(|frame| frame.language == Some(Language::Java)) {
-        draft.cause("Code that the virtual machine compiled from Java is wrong, or was given a broken object by native code.");
-        draft.next("Look whether a newer version of the virtual machine knows the fault; `-Xint` or an exclusion of the method tells whether the compiler is at fault.");
-    } else if image.starts_with("libjvm") || image.starts_with("jvm") {
-        draft.cause("A fault of the virtual machine, a broken heap (native code, Unsafe), or bad memory of the machine.");
-        draft.next("Look for the innermost functions among the virtual machine's known faults, and try its newest version.");
-    } else if !image.is_empty() {
-        draft.cause("Native code that Java called is at fault.");
-        draft.next(format!("Look at {image}: the Java frames show who called it."));
-    }
-    true
 }
 
 /// A debugger's stacks, or CASR's report: the signal, or CASR's judgement.
@@ -462,6 +453,9 @@ pub(super) fn stopped(facts: &Facts<'_>, draft: &mut Draft) -> bool {
         }
         Source::DebuggerBacktrace => {
             if said(facts, draft) || recursion(facts, draft) {
+                return true;
+            }
+            if exception.kind.as_deref() == Some("EXCEPTION_ILLEGAL_INSTRUCTION") && illegal(facts, draft) {
                 return true;
             }
             let Some(signal) = exception.signal.as_deref().or(exception.kind.as_deref()) else {

@@ -9,3 +9,4 @@ mod last_words;
 mod phones;
 mod rules;
 mod tables;
+mod wild;

@@ -288,7 +288,11 @@ const CPP_PLAIN: [&str; 7] = [
 /// Reads `terminating with uncaught exception of type std::out_of_range: vector`.
 pub(crate) fn parse_cpp(text: &str) -> Option<Thrown> {
     let rest = CPP.iter().find_map(|words| text.split_once(words)).map(|(_, rest)| rest)?;
-    let (first, more) = rest.split_once('\n').unwrap_or((rest, ""));
+    // GNU's library puts the text into a line of its own, unless something joined them.
+    let (first, more) = match rest.split_once("what():").filter(|(first, _)| !first.contains('\n')) {
+        Some((first, _)) => (first, rest.get(first.len()..).unwrap_or_default()),
+        None => rest.split_once('\n').unwrap_or((rest, "")),
+    };
     let first = first.trim().trim_matches('\'');
     // A colon that is not part of `::` ends the type.
     let bytes = first.as_bytes();

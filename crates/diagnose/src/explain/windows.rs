@@ -41,6 +41,9 @@ pub(super) fn error(facts: &Facts<'_>, draft: &mut Draft) -> bool {
         return true;
     }
     let code = exception.raw_codes.first().and_then(|code| u32::try_from(*code).ok());
+    if code == Some(ACCESS_VIOLATION) && access(facts, draft) {
+        return true;
+    }
     let known = CODES.iter().find(|(number, ..)| Some(*number) == code);
     let module = facts.frames.first().and_then(|frame| image_name(facts.report, frame)).unwrap_or_default();
     let module = Module { name: module, lower: module.to_ascii_lowercase() };
@@ -97,6 +100,120 @@ pub(super) fn error(facts: &Facts<'_>, draft: &mut Draft) -> bool {
         draft.next("Get a minidump (Windows Error Reporting's LocalDumps, or `procdump -e`): it has the stack, which an event has not.");
     }
     true
+}
+
+/// STATUS_ACCESS_VIOLATION.
+const ACCESS_VIOLATION: u32 = 0xc000_0005;
+
+/// Windows maps nothing in the first 64 KB.
+const NULL_PAGES: u64 = 0x1_0000;
+
+/// An access violation of which a debugger told what was accessed; the event log does not.
+fn access(facts: &Facts<'_>, draft: &mut Draft) -> bool {
+    let exception = facts.exception();
+    let pointer =
+        facts.report.fields.iter().find(|field| field.key == "pointer").map(|field| field.value.as_str());
+    let how = exception.subtype.as_deref();
+    let address = exception.address.map(backtrail_core::Avma::get);
+    if how.is_none() && address.is_none() && pointer.is_none() {
+        return false;
+    }
+    let frame = facts.frames.first();
+    let module = frame.and_then(|frame| image_name(facts.report, frame)).unwrap_or_default();
+    let place = if module.is_empty() { String::new() } else { format!(" in {module}") };
+    let what = match how {
+        Some("write") => "write",
+        Some("execute") => "jump",
+        Some(_) => "read",
+        None => "access",
+    };
+    let value = pointer.and_then(|pointer| pointer.split_once(" = "));
+    match (value, address) {
+        (Some((name, "nullptr")), _) => {
+            draft.lead(
+                format!("Null pointer: `{name}`, {what}{place}"),
+                format!("The code used {name}, which was null."),
+            );
+            null_causes(draft);
+        }
+        (Some((name, value)), _) => {
+            draft.lead(
+                format!("`{name}` was {value}, {what}{place}"),
+                format!("The code used {name}, whose value {value} is no address."),
+            );
+            let number = u64::from_str_radix(value.trim_start_matches("0x"), 16).unwrap_or_default();
+            if let Some((_, told)) = FILLS.iter().find(|(fill, _)| u64::from(*fill) == number & 0xffff_ffff) {
+                draft.say(*told);
+            }
+            draft.cause("A pointer that was never set, or an object that was freed.");
+        }
+        (None, Some(address)) if address < NULL_PAGES => {
+            draft.lead(
+                format!("Null pointer {what} at {address:#x}{place}"),
+                match address {
+                    0 => "The code used a null pointer.".to_owned(),
+                    _ => format!(
+                        "The code used a null pointer: a member at offset {address:#x}, or an element."
+                    ),
+                },
+            );
+            null_causes(draft);
+        }
+        (None, Some(u64::MAX | 0xffff_ffff)) => {
+            draft.lead(
+                format!("Access violation{place}: the address was none"),
+                "The code used an address that no memory can have. Windows gives all ones in its place: the processor does not tell it.",
+            );
+            draft.causes(&[
+                "A pointer that was overwritten, freed or never set.",
+                "An instruction that demands an aligned operand, with one that is not (SSE, a stack that is not aligned).",
+            ]);
+            draft.next("Look at the registers and at the instruction: a pattern such as 0xcdcd…, 0xdddd… or 0xfeee… tells what became of the memory.");
+        }
+        (None, Some(address)) => {
+            draft.lead(
+                format!("Access violation{place}: {what} at {address:#x}"),
+                format!("The code could not {what} at {address:#x}."),
+            );
+            if let Some((_, told)) = FILLS.iter().find(|(fill, _)| u64::from(*fill) == address & 0xffff_ffff)
+            {
+                draft.say(*told);
+            }
+            draft.cause("A pointer that was freed, overwritten or never set; an index beyond its array.");
+        }
+        (None, None) => {
+            draft.lead(
+                format!("Access violation{place} ({what})"),
+                "The code used an address that it may not use; which, the text does not tell.",
+            );
+            draft.cause("A pointer that was null, freed, overwritten or never set.");
+        }
+    }
+    if frame.is_some_and(|frame| crate::suspect::is_system(facts.report, frame)) {
+        draft.say(format!(
+            "{module} is Windows' own: what it was called with is to be looked at, and who called it."
+        ));
+    }
+    if let Some(bucket) = facts.report.fields.iter().find(|field| field.key == "failure bucket") {
+        draft.evidence(format!("{}: {}", bucket.key, bucket.value));
+    }
+    true
+}
+
+/// What Microsoft's debug heap and run-time checks fill memory with.
+const FILLS: [(u32, &str); 5] = [
+    (0xcdcd_cdcd, "That is what the debug heap fills new memory with: it was never set."),
+    (0xcccc_cccc, "That is what variables on the stack are filled with in debug builds: it was never set."),
+    (0xdddd_dddd, "That is what the debug heap fills freed memory with: the object was freed."),
+    (0xfeee_feee, "That is what HeapFree() fills memory with: the object was freed."),
+    (0xfdfd_fdfd, "That is what the debug heap puts around blocks: it was read from beyond the end of one."),
+];
+
+fn null_causes(draft: &mut Draft) {
+    draft.cause(
+        "A pointer that was never set, was cleared, or is the unchecked result of a call that failed.",
+    );
+    draft.next("Look where that pointer is set, and what happens when it is not.");
 }
 
 struct Module<'r> {

@@ -18,7 +18,16 @@ pub(super) fn is_rusts(name: &str) -> bool {
     const CRATES: [&str; 6] = ["std", "core", "alloc", "backtrace", "__rustc", "panic_unwind"];
     let path = name.trim_start_matches(['<', '&', '*']);
     let first = path.split([':', '[']).next().unwrap_or_default();
-    CRATES.contains(&first) && path.len() > first.len()
+    /// Before 2015 functions of the library `std` had no `std::` before them.
+    const OLD: [&str; 6] = [
+        "sys::backtrace::",
+        "panicking::",
+        "sys_common::",
+        "rt::unwind::",
+        "result::unwrap_failed",
+        "option::Option<T>::",
+    ];
+    CRATES.contains(&first) && path.len() > first.len() || OLD.iter().any(|begin| name.starts_with(begin))
 }
 
 /// Modules of Erlang's and Elixir's own applications, which rows name.
@@ -82,7 +91,33 @@ pub(super) fn ocaml(name: &str, file: &str) -> Ownership {
 }
 
 /// A package that the app does not bear the name of may be anybody's: the report does not say which is the app's.
-pub(super) fn dart(report: &Report, file: &str) -> Ownership {
+pub(super) fn dart(report: &Report, function: &str, file: &str) -> Ownership {
+    /// Classes of Flutter's framework (`widgets/framework.dart`, `widgets/binding.dart`, `rendering/object.dart`), for stacks that
+    /// name no files.
+    const FLUTTERS: [&str; 18] = [
+        "BuildOwner",
+        "ComponentElement",
+        "Element",
+        "InheritedElement",
+        "MultiChildRenderObjectElement",
+        "ParentDataElement",
+        "PipelineOwner",
+        "ProxyElement",
+        "RenderBox",
+        "RenderObject",
+        "RenderObjectElement",
+        "SingleChildRenderObjectElement",
+        "State",
+        "StatefulElement",
+        "StatelessElement",
+        "WidgetsBinding",
+        "_InactiveElements",
+        "_RootElement",
+    ];
+    let class = function.split('.').next().unwrap_or_default();
+    if file.is_empty() && FLUTTERS.contains(&class) {
+        return told(OwnerKind::System, format!("{class} is a class of Flutter's framework"));
+    }
     let package = file.strip_prefix("package:").and_then(|rest| rest.split('/').next());
     let name = report.process.name.as_deref().unwrap_or_default();
     match package {
@@ -164,11 +199,19 @@ fn is_go_package(name: &str) -> bool {
 }
 
 pub(super) fn dot_net(name: &str) -> Ownership {
+    const ENGINES: [(&str, &str); 4] = [
+        ("UnityEngine.", "Unity itself"),
+        ("UnityEngine:", "Unity itself"),
+        ("UnityEditor.", "Unity's editor"),
+        ("ILRuntime.", "the interpreter ILRuntime"),
+    ];
     let is_system =
         name.starts_with("System.") || name.starts_with("Microsoft.") || name.starts_with("Interop.");
-    match is_system {
-        true => told(OwnerKind::System, format!("{name} is of .NET's libraries")),
-        false => told(OwnerKind::App, format!("{name} is not of .NET's libraries")),
+    let engine = ENGINES.iter().find(|(begin, _)| name.starts_with(begin));
+    match (is_system, engine) {
+        (true, _) => told(OwnerKind::System, format!("{name} is of .NET's libraries")),
+        (_, Some((_, what))) => told(OwnerKind::System, format!("{name} is of {what}")),
+        _ => told(OwnerKind::App, format!("{name} is not of .NET's libraries")),
     }
 }
 
@@ -179,3 +222,79 @@ pub(super) fn java(name: &str) -> Ownership {
         None => told(OwnerKind::App, format!("{name} is not of Java's library")),
     }
 }
+
+/// Whether a file is one of Node.js's own: `node:net`, and `net.js` without a directory before version 16. Programs' files have
+/// their whole path.
+pub(super) fn is_nodes(file: &str) -> bool {
+    const FILES: [&str; 24] = [
+        "_http_agent.js",
+        "_http_client.js",
+        "_http_common.js",
+        "_http_incoming.js",
+        "_http_outgoing.js",
+        "_http_server.js",
+        "_stream_readable.js",
+        "_stream_transform.js",
+        "_stream_writable.js",
+        "_tls_wrap.js",
+        "assert.js",
+        "bootstrap_node.js",
+        "buffer.js",
+        "child_process.js",
+        "dgram.js",
+        "dns.js",
+        "domain.js",
+        "events.js",
+        "fs.js",
+        "module.js",
+        "net.js",
+        "stream.js",
+        "timers.js",
+        "zlib.js",
+    ];
+    file.starts_with("node:") || file.starts_with("internal/") || FILES.contains(&file)
+}
+
+/// Headers of GNU's C++ library that have code, as debuggers name them without their directory.
+pub(super) const CPP_HEADERS: [&str; 40] = [
+    "alloc_traits.h",
+    "allocator.h",
+    "atomic_base.h",
+    "basic_ios.h",
+    "basic_string.h",
+    "basic_string.tcc",
+    "char_traits.h",
+    "deque.tcc",
+    "exception_ptr.h",
+    "hashtable.h",
+    "hashtable_policy.h",
+    "invoke.h",
+    "istream.tcc",
+    "list.tcc",
+    "new_allocator.h",
+    "ostream.tcc",
+    "ostream_insert.h",
+    "ptr_traits.h",
+    "shared_ptr.h",
+    "shared_ptr_base.h",
+    "std_function.h",
+    "std_mutex.h",
+    "std_thread.h",
+    "stl_algo.h",
+    "stl_algobase.h",
+    "stl_construct.h",
+    "stl_deque.h",
+    "stl_function.h",
+    "stl_iterator.h",
+    "stl_iterator_base_funcs.h",
+    "stl_list.h",
+    "stl_map.h",
+    "stl_multimap.h",
+    "stl_set.h",
+    "stl_tree.h",
+    "stl_uninitialized.h",
+    "stl_vector.h",
+    "unique_ptr.h",
+    "unordered_map.h",
+    "vector.tcc",
+];

@@ -25,7 +25,7 @@ pub(crate) fn kind_of(report: &Report, frame: &Frame) -> OwnerKind {
 
 /// Tells whose the code of a frame is, by its image or its class alone.
 pub(crate) fn owner_of(report: &Report, frame: &Frame) -> Ownership {
-    if report.source.is_android_or_java() {
+    if report.source.is_android_or_java() && !is_script(report, frame) {
         android::owner_of(report, frame)
     } else if report.source.is_runtimes() || is_script(report, frame) || is_of_sentrys_script(report, frame) {
         runtimes::owner_of(report, frame)
@@ -34,9 +34,21 @@ pub(crate) fn owner_of(report: &Report, frame: &Frame) -> Ownership {
     }
 }
 
-/// Whether the frame is one of JavaScript in a report of Apple's systems: React Native's, in an exception's reason.
+/// The exception of Java by which React Native ends an app for an error of JavaScript (`com.facebook.react.common`).
+pub(crate) const SCRIPT_CARRIER: &str = "com.facebook.react.common.JavascriptException";
+
+/// Whether a report's exception only carries one of JavaScript, and the report has no stack of that.
+pub(crate) fn hides_script(report: &Report) -> bool {
+    let kind = report.exception.as_ref().and_then(|exception| exception.kind.as_deref());
+    let is_script = |frame: &Frame| frame.language == Some(Language::JavaScript);
+    kind == Some(SCRIPT_CARRIER)
+        && !report.process.backtraces.iter().any(|stack| stack.frames.iter().any(is_script))
+}
+
+/// Whether the frame is one of JavaScript in a report of Apple's systems or Android: React Native's, in an exception's reason.
 pub(crate) fn is_script(report: &Report, frame: &Frame) -> bool {
-    report.source.is_apple() && frame.language == Some(Language::JavaScript)
+    (report.source.is_apple() || report.source.is_android_or_java())
+        && frame.language == Some(Language::JavaScript)
 }
 
 /// Whether the frame is one that a client of Sentry's knows by its language alone.
@@ -144,7 +156,7 @@ pub(crate) fn suspect_on<'r>(report: &'r Report, stack: &str, frames: &'r [Frame
             OwnerKind::System => continue,
             // Crash reporters are linked into apps, also where nothing tells whose the image is.
             OwnerKind::Unknown => {
-                if passing_reason(report, frame).is_none() {
+                if image_name(report, frame).is_some() && passing_reason(report, frame).is_none() {
                     unknown = unknown.or(Some((position, frame)));
                 }
                 continue;
@@ -159,18 +171,26 @@ pub(crate) fn suspect_on<'r>(report: &'r Report, stack: &str, frames: &'r [Frame
         }
         return Some(Suspect { frame, position, passed, is_entry: is_entry(frames, position) });
     }
-    // A frame whose image nobody knows counts only where nothing better is found.
-    let named = |(_, frame): &(usize, &Frame)| image_name(report, frame).is_some();
-    let (position, frame) = unknown.filter(named)?;
+    // A frame whose image's owner nobody knows counts only where nothing better is found.
+    let (position, frame) = unknown?;
     Some(Suspect { frame, position, passed, is_entry: is_entry(frames, position) })
 }
 
 /// How many frames are a signal handler's: the crash reporter at work.
 pub(crate) fn handlers_frames(frames: &[Frame]) -> usize {
-    /// What systems put on the stack where they call a signal's handler: Apple's, the C library's on Linux, as gdb calls it.
-    const HANDLERS: [&str; 4] =
-        ["_sigtramp", "__restore_rt", "__kernel_rt_sigreturn", "<signal handler called>"];
-    frames.iter().take(MAX_FRAMES).rposition(|frame| is_any_of(frame, &HANDLERS)).map_or(0, |at| at + 1)
+    /// What systems put on the stack where they call a signal's handler: Apple's, the C library's on Linux, as gdb calls it;
+    /// and the handlers of Chromium and Ruby, where that has no name.
+    const HANDLERS: [&str; 6] = [
+        "_sigtramp",
+        "__restore_rt",
+        "__kernel_rt_sigreturn",
+        "<signal handler called>",
+        "sigsegv",
+        "sigbus",
+    ];
+    let is_chromiums = |frame: &Frame| frame.names().any(|name| name.contains("::StackDumpSignalHandler("));
+    let is_handler = |frame: &Frame| is_any_of(frame, &HANDLERS) || is_chromiums(frame);
+    frames.iter().take(MAX_FRAMES).rposition(is_handler).map_or(0, |at| at + 1)
 }
 
 /// Where nobody caught an exception, what the runtime then calls lies further in than the throw: the handler of a crash reporter.
@@ -185,7 +205,8 @@ pub(crate) fn behind_throw(frames: &[Frame]) -> usize {
         "handleUncaughtException",
         "demangling_terminate_handler",
     ];
-    const THROWS: [&str; 2] = ["objc_exception_throw", "__cxa_throw"];
+    const THROWS: [&str; 4] =
+        ["objc_exception_throw", "__cxa_throw", "objc_exception_rethrow", "__cxa_rethrow"];
     let innermost = frames.get(..DEPTH.min(frames.len())).unwrap_or_default();
     let Some(throw) = innermost.iter().rposition(|frame| is_any_of(frame, &THROWS)) else { return 0 };
     let has_ended = innermost.iter().take(throw).any(|frame| is_any_of(frame, &ENDS));

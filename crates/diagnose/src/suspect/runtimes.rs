@@ -1,7 +1,7 @@
 //! Whose code a frame is in reports of runtimes, sanitizers, debuggers and Linux's kernel: by the file of its source, the
 //! file of its image, and its name.
 
-use super::languages::{beam, dart, dot_net, go, is_rusts, java, ocaml, told};
+use super::languages::{CPP_HEADERS, beam, dart, dot_net, go, is_nodes, is_rusts, java, ocaml, told};
 use super::owner::Ownership;
 use crate::names::{base_name, image_name, image_of};
 use backtrail_model::{Frame, Language, OwnerKind, Report, Source};
@@ -128,8 +128,11 @@ const LIBC_SOURCES: [&str; 16] = [
 ];
 
 /// Beginnings of functions that are sanitizers', fuzzers' and the C library's own, whatever image they are linked into.
-const SYSTEM_FUNCTIONS: [&str; 77] = [
+const SYSTEM_FUNCTIONS: [&str; 79] = [
     "rust_panic",
+    // Where Windows begins each thread.
+    "BaseThreadInitThunk",
+    "RtlUserThreadStart",
     // What runtimes and servers print their own stack by, and what the kernel came back to.
     "rb_vm_bugreport",
     "rb_bug",
@@ -256,7 +259,11 @@ const INTERCEPTED: [&str; 40] = [
 ];
 
 /// Functions of Linux that report, panic, check or hand over: never where the fault is.
-const KERNEL_SKIPPED: [&str; 62] = [
+const KERNEL_SKIPPED: [&str; 65] = [
+    // OpenZFS's way to stop a task whose check failed.
+    "spl_panic",
+    "spl_dumpstack",
+    "spl_debug_",
     "dump_stack",
     "__dump_stack",
     "show_stack",
@@ -342,9 +349,8 @@ pub(super) fn owner_of(report: &Report, frame: &Frame) -> Ownership {
         Some(Language::JavaScript) if matches!(file, "<anonymous>" | "native") => {
             return told(OwnerKind::System, format!("{name} is a function of the engine"));
         }
-        // Keys of what others wrote stay as they are, see `group`.
-        Some(Language::JavaScript) if report.source == Source::Sentry && file.starts_with("node:") => {
-            return told(OwnerKind::System, format!("{file}: Node itself"));
+        Some(Language::JavaScript) if is_nodes(file) => {
+            return told(OwnerKind::System, format!("{file} is a file of Node.js itself"));
         }
         Some(Language::DotNet) => return dot_net(name),
         Some(Language::Java) => return java(name),
@@ -357,7 +363,13 @@ pub(super) fn owner_of(report: &Report, frame: &Frame) -> Ownership {
         Some(Language::Julia) if file.starts_with("./") && file.ends_with(".jl") => {
             return told(OwnerKind::System, format!("{file} is a file of Julia's library"));
         }
-        Some(Language::Dart) => return dart(report, file),
+        Some(Language::Dart) => return dart(report, name, file),
+        Some(Language::Tcl) if file.is_empty() => {
+            let is_own = ["::tcl::", "tcl::", "::tk::", "tk::"].iter().any(|begin| name.starts_with(begin));
+            let (owner, whose) =
+                if is_own { (OwnerKind::System, "Tcl's") } else { (OwnerKind::App, "the program's") };
+            return told(owner, format!("{name} is a procedure of {whose} own"));
+        }
         Some(_) => {
             return told(
                 OwnerKind::App,
@@ -370,7 +382,10 @@ pub(super) fn owner_of(report: &Report, frame: &Frame) -> Ownership {
     if report.source == Source::JavaScriptError {
         return told(OwnerKind::System, "the frame is one of the engine's own");
     }
-    if SYSTEM_FUNCTIONS.iter().any(|begin| base.starts_with(begin)) || INTERCEPTED.contains(&base) {
+    // Symbols of Mach-O files have an underscore before C's names.
+    let plain = base.strip_prefix('_').unwrap_or(base);
+    let is_known = |name: &str| SYSTEM_FUNCTIONS.iter().any(|begin| name.starts_with(begin));
+    if is_known(base) || is_known(plain) || INTERCEPTED.contains(&base) {
         return told(
             OwnerKind::System,
             format!("{base} is a function of the C library, a sanitizer or a runtime"),
@@ -379,6 +394,9 @@ pub(super) fn owner_of(report: &Report, frame: &Frame) -> Ownership {
     let source = file.rsplit('/').next().unwrap_or(file);
     if LIBC_SOURCES.contains(&source) && !file.starts_with("/src/") {
         return told(OwnerKind::System, format!("{source} is a file of the C library"));
+    }
+    if CPP_HEADERS.contains(&file) {
+        return told(OwnerKind::System, format!("{file} is a header of the C++ library"));
     }
     native(report, frame, file)
 }
@@ -416,7 +434,7 @@ fn native(report: &Report, frame: &Frame, file: &str) -> Ownership {
     if WINDOWS_LIBRARIES.contains(&image.to_ascii_lowercase().as_str()) || image.starts_with("libsystem_") {
         return told(OwnerKind::System, format!("{image} is a library of the system"));
     }
-    if is_of_c(image) {
+    if is_of_c(image) || super::paths::is_system_name(image) {
         return told(OwnerKind::System, format!("{image} is a library of the system"));
     }
     if frame.names().next().is_none() && image.is_empty() {
@@ -484,6 +502,14 @@ fn windows(report: &Report, path: &str, image: &str) -> Ownership {
     if WINDOWS_LIBRARIES.contains(&name.as_str()) {
         return told(OwnerKind::System, format!("{image} is a library of Windows or .NET"));
     }
+    // WinDbg leaves the extension out.
+    let with_end = format!("{name}.dll");
+    if WINDOWS_LIBRARIES.contains(&with_end.as_str()) {
+        return told(OwnerKind::System, format!("{image} is a library of Windows or .NET"));
+    }
+    if name.ends_with(".exe") {
+        return told(OwnerKind::App, format!("{image} is a program"));
+    }
     if image.is_empty() {
         return told(OwnerKind::Unknown, "the event names no module");
     }
@@ -544,6 +570,9 @@ mod tests {
             ),
             (Source::GoTrace, go, "github.com/me/app/api.F", "/home/u/app/api/f.go", OwnerKind::App),
             (Source::JavaScriptError, script, "f", "node:internal/main", OwnerKind::System),
+            (Source::JavaScriptError, script, "Socket.emit", "node:events", OwnerKind::System),
+            (Source::JavaScriptError, script, "Socket.emit", "events.js", OwnerKind::System),
+            (Source::JavaScriptError, script, "f", "/app/events.js", OwnerKind::App),
             (Source::JavaScriptError, script, "f", "/app/node_modules/express/x.js", OwnerKind::Sdk),
             (Source::JavaScriptError, script, "f", "/app/x.js", OwnerKind::App),
             (Source::Sanitizer, None, "__asan_memcpy", "", OwnerKind::System),
@@ -557,6 +586,8 @@ mod tests {
                 OwnerKind::System,
             ),
             (Source::RustPanic, None, "app::f", "src/main.rs", OwnerKind::App),
+            (Source::RustPanic, None, "_rust_begin_unwind", "", OwnerKind::System),
+            (Source::RustPanic, None, "BaseThreadInitThunk", "", OwnerKind::System),
             (Source::LinuxKernel, None, "dump_stack", "", OwnerKind::System),
             (Source::LinuxKernel, None, "vfs_read", "", OwnerKind::App),
         ] {

@@ -465,7 +465,47 @@ pub(crate) fn skip_reason(base_name: &str) -> Option<&'static str> {
         group.functions.contains(&base_name)
             || group.prefixes.iter().any(|prefix| base_name.starts_with(prefix))
     };
-    SKIP_GROUPS.iter().find(matches).map(|group| group.reason)
+    let reason = SKIP_GROUPS.iter().find(matches).map(|group| group.reason);
+    reason
+        .or_else(|| is_swifts(base_name).then_some("is Swift's library, which is compiled into the program"))
+}
+
+/// Whether a function is of Swift's library, as compilers put it into programs: what is inside of its collections
+/// (`specialized _ArrayBuffer._checkValidSubscriptMutating`), their subscripts, thunks. Members of other names may be
+/// extensions of the program's own.
+fn is_swifts(base_name: &str) -> bool {
+    const TYPES: [&str; 12] = [
+        "Array",
+        "ArraySlice",
+        "ContiguousArray",
+        "Dictionary",
+        "Set",
+        "String",
+        "Substring",
+        "Range",
+        "Optional",
+        "UnsafeBufferPointer",
+        "UnsafeMutableBufferPointer",
+        "UnsafeMutablePointer",
+    ];
+    const INSIDES: [&str; 11] = [
+        "_ArrayBuffer",
+        "_ContiguousArrayBuffer",
+        "_ContiguousArrayStorage",
+        "_SliceBuffer",
+        "_NativeDictionary",
+        "_NativeSet",
+        "_StringGuts",
+        "_StringObject",
+        "__RawDictionaryStorage",
+        "__RawSetStorage",
+        "_DictionaryStorage",
+    ];
+    if base_name.starts_with("thunk for @") || INSIDES.iter().any(|begin| base_name.starts_with(begin)) {
+        return true;
+    }
+    let Some((kind, member)) = base_name.split_once('.') else { return false };
+    TYPES.contains(&kind) && (member.starts_with('_') || member.starts_with("subscript."))
 }
 
 #[cfg(test)]
@@ -481,6 +521,16 @@ mod tests {
             skip_reason("std::panicking::panic_handler::{closure#0}"),
             Some("is Rust's own way to panic")
         );
+        for name in [
+            "specialized _ArrayBuffer._checkValidSubscriptMutating(_:)",
+            "specialized Array.subscript.modify",
+            "thunk for @callee_guaranteed () -> (@error @owned Error)",
+        ] {
+            assert!(skip_reason(crate::names::base_name(name)).is_some(), "{name}");
+        }
+        for name in ["Array.chunked", "Dictionary.merged", "ArrayModel._load", "_ArrayModel"] {
+            assert_eq!(skip_reason(name), None, "{name}");
+        }
         for name in ["-[Foo abort]", "MyApp.abortUpload", "freeSpace", "main", "", "callback"] {
             assert_eq!(skip_reason(name), None, "{name}");
         }

@@ -29,6 +29,9 @@ impl<'l> JavaRow<'l> {
             Some((before, digits)) if digits.bytes().all(|byte| byte.is_ascii_digit()) => before,
             _ => name,
         };
+        // Google Play's pages have a blank before a file of Java or Kotlin.
+        let is_javas = [".java:", ".kt:"].iter().any(|end| place.contains(end));
+        let name = if is_javas { name.trim_end() } else { name };
         if name.contains(char::is_whitespace) || name.contains(['"', '\\', ')']) {
             return None;
         }
@@ -46,6 +49,10 @@ impl<'l> JavaRow<'l> {
             }
             _ => (None, place),
         };
+        // So write trackers the rows of other languages for which they know neither class nor file.
+        if name.starts_with("null.") && place == "null:null" {
+            return None;
+        }
         let line = place.rsplit_once(':').and_then(|(file, line)| Some((file, line.parse().ok()?)));
         // JavaScript's rows end in line and column.
         let is_column = |(file, _): &(&str, u32)| {
@@ -82,7 +89,7 @@ pub(super) fn exception_head(line: &str) -> Option<(&str, Option<&str>)> {
 const MAX_NAME: usize = 4096;
 
 /// Words before the class of an exception, each kept with what it says.
-const BEFORE: [&str; 7] = [
+const BEFORE: [&str; 8] = [
     // Crashlytics' export writes it without a colon.
     "Caused by ",
     "Caused by: ",
@@ -92,6 +99,8 @@ const BEFORE: [&str; 7] = [
     "java stacktrace: ",
     // Crashlytics and Embrace.
     "Fatal Exception: ",
+    // Google Play's pages.
+    "Exception ",
 ];
 
 /// What stands before the exception in a line that begins its stack (`Caused by: `), and the exception.
@@ -127,6 +136,7 @@ mod tests {
             ("at a.t(:foo::bar:)", ("a", "t", None, ":foo::bar:", None)),
             ("at a.t(:foo::bar:1)", ("a", "t", None, ":foo::bar", Some(1))),
             ("at a.t()", ("a", "t", None, "", None)),
+            ("at a.b.C.d (C.java:12)", ("a.b.C", "d", None, "C.java", Some(12))),
             ("at a.b.C.d + 12(C.java:12)", ("a.b.C", "d", None, "C.java", Some(12))),
             ("at java.base/j.L.of(L.java:1)", ("j.L", "of", Some("java.base"), "L.java", Some(1))),
             ("at app//j.L.of(L.java:1)", ("j.L", "of", Some("app"), "L.java", Some(1))),
@@ -142,6 +152,7 @@ mod tests {
             "at noon (12:00)",
             "at f(x)",
             "attic.a(b)",
+            "at null.-[Cart total](null:null)",
         ] {
             let row = row(line);
             assert!(row.is_none_or(|(.., file, _)| !file.ends_with("js")), "{line}: {row:?}");
@@ -164,6 +175,8 @@ mod tests {
         );
         assert_eq!(trace_head("Caused by a.b.c: oh"), Some(("Caused by ", "a.b.c", Some("oh"))));
         assert_eq!(trace_head("MyException"), Some(("", "MyException", None)));
+        assert_eq!(trace_head("Exception a.b.CError: oh"), Some(("Exception ", "a.b.CError", Some("oh"))));
+        assert_eq!(trace_head("Exception handling: oh"), None);
         for line in ["words, words", "Hello", "a b.c: d", "", "1.2.3", "http://x.y/"] {
             assert_eq!(trace_head(line), None, "{line}");
         }

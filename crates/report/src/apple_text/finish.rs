@@ -1,9 +1,11 @@
 //! What can be said only when all lines are read: which images addresses lie in, which thread is blamed.
 
-use super::header::fault_address;
+use super::header::{fault_address, loaders_code};
 use super::reader::Reader;
+use crate::signal_words;
 use crate::stack::{Origin, settle};
-use backtrail_model::{Field, Recursion, Report, Termination, Thread};
+use backtrail_core::Avma;
+use backtrail_model::{Exception, Field, Recursion, Report, Termination, Thread};
 
 impl Reader<'_> {
     pub(super) fn finish(mut self) -> Report {
@@ -21,8 +23,10 @@ impl Reader<'_> {
         find_translation(report);
         report.process.place_frames();
         name_signal(report);
+        chromiums_signal(report);
+        loaders_words(report);
         if let Some(exception) = &mut report.exception {
-            exception.address = fault_address(exception);
+            exception.address = exception.address.or_else(|| fault_address(exception));
         }
         let mut report = self.report;
         report.notes = self.notes.finish();
@@ -90,6 +94,41 @@ fn name_signal(report: &mut Report) {
         let reason = &mut report.termination.get_or_insert_with(Termination::default).reason;
         reason.get_or_insert(signal);
     }
+}
+
+/// What Chromium says of a signal before the stack that it prints itself.
+fn chromiums_signal(report: &mut Report) {
+    if report.exception.is_some() || report.termination.is_some() {
+        return;
+    }
+    let mut lines = report.sections.iter().flat_map(|section| section.text.lines());
+    let told = lines.find_map(|line| Some((signal_words::chromiums_signal(line)?, line)));
+    let Some(((signal, address), line)) = told else { return };
+    report.exception = Some(Exception {
+        signal: Some(signal.to_owned()),
+        codes: line.split_whitespace().nth(3).map(str::to_owned),
+        address: address.map(Avma::new),
+        ..Exception::default()
+    });
+}
+
+/// Older reports have the loader's words in a section of their own; of a part of one these may be all that tells what happened.
+fn loaders_words(report: &mut Report) {
+    if report.exception.is_some() || report.termination.is_some() {
+        return;
+    }
+    let of_section = report.sections.iter().filter(|section| section.title == "Dyld Error Message");
+    let lines = of_section.flat_map(|section| section.text.lines()).map(str::trim);
+    let lines: Vec<&str> = lines.map(|line| line.strip_prefix("Dyld Message: ").unwrap_or(line)).collect();
+    let found = lines.iter().enumerate().find_map(|(at, line)| Some((at, loaders_code(line)?)));
+    let Some((at, code)) = found else { return };
+    let details = lines.iter().skip(at).map(|line| (*line).to_owned()).collect();
+    report.termination = Some(Termination {
+        namespace: Some("DYLD".to_owned()),
+        code: Some(code),
+        details,
+        ..Termination::default()
+    });
 }
 
 /// What was left out shows as a gap in the numbers of the rows.

@@ -135,7 +135,10 @@ impl<'t> KeyValue<'t> {
             "Termination Reason",
             "Termination Description",
         ];
-        telling.contains(&self.key) || (self.key == "Process" && name_and_pid(self.value).1.is_some())
+        let is_loaders = self.key == "Dyld Message" && self.value.contains(" not ");
+        is_loaders
+            || telling.contains(&self.key)
+            || (self.key == "Process" && name_and_pid(self.value).1.is_some())
     }
 
     /// Whether the line is one of those that say what was raised, who ended the process and which thread is blamed.
@@ -158,8 +161,13 @@ pub(crate) fn loader(line: &str) -> Option<(u64, &str)> {
     let rest = rest.strip_prefix('[').and_then(|rest| rest.split_once(']')).map_or(rest, |(_, rest)| rest);
     let words = rest.strip_prefix(": ")?;
     let words = words.strip_prefix("lazy symbol binding failed: ").unwrap_or(words);
-    let code = [("Library not loaded:", 1), ("Symbol not found:", 4), ("missing symbol called", 4)];
-    code.iter().find(|(begin, _)| words.starts_with(begin)).map(|(_, code)| (*code, words))
+    loaders_code(words).map(|code| (code, words))
+}
+
+/// The code of a termination for which the loader has these words.
+pub(crate) fn loaders_code(words: &str) -> Option<u64> {
+    let codes = [("Library not loaded:", 1), ("Symbol not found:", 4), ("missing symbol called", 4)];
+    codes.iter().find(|(begin, _)| words.starts_with(begin)).map(|(_, code)| *code)
 }
 
 /// Puts a line into the model, or among the fields where the model has no place for all of it.

@@ -25,6 +25,8 @@ struct Marks {
     opened: bool,
     /// Lines that a log joined to one by `#012`.
     joined: bool,
+    /// Links of Markdown: `[text](https://…)`.
+    linked: bool,
 }
 
 /// The text without the marks of pasting; `None` where there are none.
@@ -32,13 +34,15 @@ pub(super) fn cleaned(text: &[u8]) -> Option<Vec<u8>> {
     let marks = Marks::of(text);
     let is_quoted = marks.quoted >= MIN_QUOTED;
     let is_plain = !is_quoted && !marks.fenced && !marks.escaped && !marks.blanks && !marks.coloured;
-    if is_plain && !marks.opened && !marks.joined {
+    if is_plain && !marks.opened && !marks.joined && !marks.linked {
         return None;
     }
     let plain = marks.coloured.then(|| without_colours(text));
     let text = plain.as_deref().unwrap_or(text);
     let parted = marks.joined.then(|| parted(text));
     let text = parted.as_deref().unwrap_or(text);
+    let unlinked = marks.linked.then(|| without_links(text));
+    let text = unlinked.as_deref().unwrap_or(text);
     let mut is_open = false;
     let mut cleaned = Vec::with_capacity(text.len());
     let mut rest = text;
@@ -95,8 +99,46 @@ impl Marks {
         marks.blanks = has(text, "\u{a0}".as_bytes());
         marks.coloured = has(text, COLOUR);
         marks.joined = has(text, b"#012#");
+        marks.linked = memchr::memmem::find_iter(text, b"](").any(|at| link(text, at).is_some());
         marks
     }
+}
+
+/// A link of Markdown whose text ends by the bracket at `at`: where it begins, and where what follows it does. Its target has a
+/// scheme, as no argument of a function has.
+fn link(text: &[u8], at: usize) -> Option<(usize, usize)> {
+    /// Longer ones are none, neither text nor target.
+    const MAX: usize = 1024;
+    const MAX_SCHEME: usize = 12;
+    let target = text.get(at + 2..)?;
+    let scheme = target.iter().take(MAX_SCHEME).take_while(|byte| byte.is_ascii_alphanumeric()).count();
+    if scheme == 0 || !target.get(scheme..)?.starts_with(b"://") {
+        return None;
+    }
+    let target = target.get(..MAX.min(target.len()))?;
+    let length = memchr::memchr3(b')', b'\n', b' ', target)?;
+    if target.get(length) != Some(&b')') {
+        return None;
+    }
+    let from = at.saturating_sub(MAX);
+    let opening = from + memchr::memrchr2(b'[', b'\n', text.get(from..at)?)?;
+    (text.get(opening) == Some(&b'[')).then_some((opening, at + 2 + length + 1))
+}
+
+/// The text with the texts of links in the place of these.
+fn without_links(text: &[u8]) -> Vec<u8> {
+    let mut plain = Vec::with_capacity(text.len());
+    let mut from = 0;
+    for at in memchr::memmem::find_iter(text, b"](") {
+        let Some((opening, behind)) = link(text, at).filter(|(opening, _)| *opening >= from) else {
+            continue;
+        };
+        plain.extend_from_slice(text.get(from..opening).unwrap_or_default());
+        plain.extend_from_slice(text.get(opening + 1..at).unwrap_or_default());
+        from = behind;
+    }
+    plain.extend_from_slice(text.get(from..).unwrap_or_default());
+    plain
 }
 
 /// How a terminal's sequence for colours begins ("Select Graphic Rendition", ECMA-48 8.3.117). It ends in `m`.

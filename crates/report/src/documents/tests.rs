@@ -68,6 +68,19 @@ fn what_was_pasted_reads_as_it_was() {
     }
 }
 
+/// Trackers make links of functions and places.
+#[test]
+fn what_has_links_reads_as_it_was() {
+    let linked = REPORT.replace(" main + 16", " [main](https://example.org/app.c#L7) + 16");
+    check(&only(&linked));
+    let frame = &only(&linked).process.threads[0].frames[0];
+    assert_eq!(frame.reported.as_ref().unwrap().name, "main");
+    for text in ["f[0](x)", "-[Cart total](7)", "[text](/relative)", "[a](b ://c)", "](https://x/)"] {
+        let with = format!("{REPORT}{text}\n");
+        assert_eq!(documents(with.as_bytes())[0].bytes, Cow::Borrowed(with.as_bytes()), "{text}");
+    }
+}
+
 #[test]
 fn what_a_terminal_coloured_reads_as_it_was() {
     let coloured: String = REPORT.lines().map(|line| format!("\x1b[1;91m{line}\x1b[0m\n")).collect();

@@ -12,6 +12,8 @@ pub(super) enum Told<'t> {
     Limit { resource: &'static str, words: &'t str, program: Option<&'t str>, pid: Option<u64> },
     /// The system ended it for want of memory, with this code of the namespace JETSAM.
     Jetsam { code: u64, words: &'t str, program: Option<&'t str>, pid: Option<u64> },
+    /// It violated a guard, with the codes of the exception. The kernel's log says no more.
+    Guard { code: u64, subcode: u64, words: &'t str, program: Option<&'t str>, pid: Option<u64> },
     /// It asked for private data.
     Privacy { words: &'t str },
     /// The rest of that sentence, where it was broken.
@@ -41,6 +43,9 @@ pub(super) fn read<'t>(line: &Logged<'t>) -> Option<Told<'t>> {
     // A few searches dismiss nearly all lines.
     if text.contains(" caught ") {
         return over_limit(text);
+    }
+    if text.contains(" EXC_GUARD AST: ") {
+        return guard(text);
     }
     if text.contains(" exceeded mem limit: ") {
         return memory(text);
@@ -77,6 +82,24 @@ fn over_limit(text: &str) -> Option<Told<'_>> {
     };
     let (program, pid) = named(before.strip_prefix("process ")?);
     pid.map(|pid| Told::Limit { resource, words, program, pid: Some(pid) })
+}
+
+/// `[shop:12] EXC_GUARD AST: type=0x1 flavor=0x200 target=0x3029f code=0x200002000003029f subcode=0x0` (`guard_ast` in
+/// `osfmk/kern/exception.c`).
+fn guard(text: &str) -> Option<Told<'_>> {
+    let (before, rest) = text.split_once(" EXC_GUARD AST: ")?;
+    let number = |name: &str| {
+        let value = rest.split(' ').find_map(|part| part.strip_prefix(name)?.strip_prefix("=0x"))?;
+        u64::from_str_radix(value, 16).ok()
+    };
+    let who = before.rsplit_once('[').and_then(|(_, who)| who.strip_suffix(']')?.rsplit_once(':'));
+    Some(Told::Guard {
+        code: number("code")?,
+        subcode: number("subcode").unwrap_or(0),
+        words: text,
+        program: who.map(|(name, _)| name),
+        pid: who.and_then(|(_, pid)| pid.parse().ok()),
+    })
 }
 
 /// `memorystatus: Tunnel [1509] exceeded mem limit: ActiveHard 50 MB (fatal)`.
@@ -128,6 +151,11 @@ mod tests {
         ] {
             assert_eq!(limit(line), Some(expected), "{line}");
         }
+        let line = "ERROR: [shop:12] EXC_GUARD AST: type=0x1 flavor=0x200 target=0x3029f code=0x200002000003029f subcode=0x0";
+        assert!(matches!(
+            told(line),
+            Some(Told::Guard { code: 0x2000_0200_0003_029f, program: Some("shop"), pid: Some(12), .. })
+        ));
         let line = "ReportSystemMemory: Process Shop [12] killed by jetsam reason per-process-limit";
         assert!(matches!(
             told(line),

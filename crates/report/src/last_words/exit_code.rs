@@ -76,6 +76,10 @@ pub(super) fn read<'t>(line: &Logged<'t>) -> Option<ExitCode<'t>> {
     if let Some((name, rest)) = compose(text) {
         return code(rest, Some(name));
     }
+    // Spark's, on Kubernetes: `The executor with id 3 exited with exit code 137(SIGKILL, possible container OOM).`
+    if let Some(rest) = text.strip_prefix("The executor with id ") {
+        return code(rest.split_once(" exited with exit code ")?.1, None);
+    }
     // `'[1234] shop.exe'` looks as a log's program does.
     by_beginning(text).or_else(|| by_middle(text)).or_else(|| by_middle(line.whole))
 }
@@ -142,6 +146,7 @@ fn code<'t>(text: &str, program: Option<&'t str>) -> Option<ExitCode<'t>> {
         || rest.starts_with("(0x")
         || rest.starts_with("(0X")
         || rest.starts_with("STATUS_")
+        || rest.starts_with("(SIG")
         || rest.starts_with("(interrupted by signal");
     if !is_end {
         return None;
@@ -190,6 +195,11 @@ mod tests {
             ("Process finished with exit code -1073741515 (0xC0000135)", 0xc000_0135, None),
             ("Process finished with exit code 3221225477", 0xc000_0005, None),
             ("web-1 exited with code 139", 139, Some("SIGSEGV")),
+            (
+                "The executor with id 3 exited with exit code 137(SIGKILL, possible container OOM).",
+                137,
+                Some("SIGKILL"),
+            ),
             ("      Exit Code:    137", 137, Some("SIGKILL")),
             ("make[2]: *** [Makefile:12: check] Error 139", 139, Some("SIGSEGV")),
         ] {
@@ -206,6 +216,7 @@ mod tests {
             "Exit code: 42",
             "I always get exit code 137",
             "it exited with code 139",
+            "The executor with id 3 exited with exit code 137 and went on",
             "exit code: 137 means that it was killed",
             "The command \"x\" exited with 137 and I do not know why",
             "make: *** [Makefile:3: run] Error 2",

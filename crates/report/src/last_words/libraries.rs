@@ -37,7 +37,41 @@ pub(super) fn read<'t>(line: &Logged<'t>) -> Option<Message<'t>> {
     if let Some((program, what)) = heap_error_of_old(text).filter(|(_, what)| is_heap_error(what)) {
         return Some(Message { text: what, ..by_c(Some(program)) });
     }
+    if let Some(text) = cpp_in_a_line(text) {
+        return Some(Message { by: None, program: None, text });
+    }
+    if let Some(text) = qt_platform(text) {
+        return Some(Message { by: Some(QT), program: None, text });
+    }
     (is_assertion(text) || is_of_cpp(text)).then_some(Message { by: None, program: None, text: all })
+}
+
+/// How the model names who left Qt's message.
+const QT: &str = "Qt";
+
+/// Qt's words where the plugin that draws windows cannot be loaded (`qguiapplication.cpp`, `init_platform`), which end the program.
+fn qt_platform(text: &str) -> Option<&str> {
+    const WORDS: [&str; 3] = [
+        "Could not load the Qt platform plugin \"",
+        "Could not find the Qt platform plugin \"",
+        "This application failed to start because it could not find or load the Qt platform plugin",
+    ];
+    let at = WORDS.iter().find_map(|words| text.find(words))?;
+    let before = text.get(..at)?;
+    let is_message = before.is_empty() || before.trim_end().ends_with(':');
+    is_message.then(|| text.get(at..)).flatten()
+}
+
+/// What GNU's library prints of an exception in two lines, where they were joined to one: `terminate called after throwing an
+/// instance of 'E' what(): text`. Words of a sentence may stand before it, a shell's behind it.
+fn cpp_in_a_line(text: &str) -> Option<&str> {
+    let at = text.find("terminate called after throwing an instance of '")?;
+    let rest = text.get(at..)?;
+    let (kind, what) = rest.split_once("what(): ")?;
+    let name = kind.trim_end().strip_suffix('\'')?.rsplit_once('\'')?.1;
+    let end = [" Aborted", " Abort trap", "\""].iter().filter_map(|mark| what.find(mark)).min();
+    let length = kind.len() + "what(): ".len() + end.unwrap_or(what.len());
+    (!name.is_empty() && !name.contains(['\'', '"'])).then(|| rest.get(..length)).flatten()
 }
 
 /// glibc's `prog: file.c:12: function: Assertion `x > 0' failed.`; the program's name is left out where it is not known.
@@ -305,6 +339,18 @@ mod tests {
             ("terminate called after throwing an instance of 'std::bad_alloc'", (None, None)),
             ("libc++abi: terminating due to uncaught exception of type E: x", (None, None)),
             ("pure virtual method called", (None, None)),
+            (
+                "it says \"terminate called after throwing an instance of 'E' what(): no order Aborted (core dumped)\"",
+                (None, None),
+            ),
+            (
+                "qt.qpa.plugin: Could not load the Qt platform plugin \"xcb\" in \"\" even though it was found.",
+                (Some(QT), None),
+            ),
+            (
+                "This application failed to start because it could not find or load the Qt platform plugin \"xcb\"",
+                (Some(QT), None),
+            ),
         ] {
             assert_eq!(said(line).map(|(by, program, _)| (by, program)), Some(expected), "{line}");
         }
@@ -325,6 +371,8 @@ mod tests {
             "pure virtual method called by my library",
             "*** stack smashing detected *** is glibc's",
             "Check failed: the other one",
+            "Why can it not load: Could a Qt platform plugin be missing",
+            "see terminate called after throwing an instance of what(): is",
         ] {
             assert_eq!(said(line), None, "{line}");
         }

@@ -54,21 +54,34 @@ impl<'t> Row<'t> {
 
 /// A row with names: `#1      Shop.total.<anonymous closure> (package:shop/cart.dart:12:5)`. Some tools break it before the place.
 struct NamedRow<'t> {
-    index: u32,
+    /// Sentry's pages have none.
+    index: Option<u32>,
     name: &'t str,
     place: Option<SourcePlace<'t>>,
 }
 
 impl<'t> NamedRow<'t> {
     fn read(line: &'t str) -> Option<Self> {
-        let (number, rest) = line.trim().strip_prefix('#')?.split_once(' ')?;
-        let index = number.parse().ok()?;
+        let Some(row) = line.trim().strip_prefix('#') else { return Self::of_sentry(line.trim()) };
+        let (number, rest) = row.split_once(' ')?;
+        let index = Some(number.parse().ok()?);
         let rest = rest.trim();
         let (name, place) = match rest.strip_suffix(')').and_then(|rest| rest.rsplit_once(" (")) {
             Some((name, inside)) => (name, Some(dart_place(inside)?)),
             None => (rest, None),
         };
         Some(Self { index, name: name.trim(), place })
+    }
+}
+
+impl<'t> NamedRow<'t> {
+    /// As Sentry's pages have it: `libapp   0x6d72af1b14 _ShopState.total (package:shop/cart.dart:12)`.
+    fn of_sentry(line: &'t str) -> Option<Self> {
+        let (image, rest) = line.split_once(' ')?;
+        let (address, rest) = rest.trim_start().split_once(' ')?;
+        super::log::hex(address).filter(|_| !image.contains(['(', '#']))?;
+        let (name, inside) = rest.trim().strip_suffix(')')?.rsplit_once(" (")?;
+        Some(Self { index: None, name: name.trim(), place: Some(dart_place(inside)?) })
     }
 }
 
@@ -85,12 +98,18 @@ fn dart_place(text: &str) -> Option<SourcePlace<'_>> {
 
 /// Whether a line is such a row, with its place.
 fn is_named(line: &str) -> bool {
-    line.starts_with('#') && NamedRow::read(line).is_some_and(|row| row.place.is_some())
+    (line.starts_with('#') || line.contains("(package:") || line.contains("(dart:"))
+        && NamedRow::read(line).is_some_and(|row| row.place.is_some())
 }
 
 /// Whether a line tells that the text is of this kind.
 pub(super) fn is_sure(line: &str) -> bool {
-    is_named(line) || is_thrown(line) || is_bare(line)
+    is_named(line) || is_thrown(line) || is_bare(line) || is_box(line)
+}
+
+/// The head of the box in which Flutter shows an error: `══╡ EXCEPTION CAUGHT BY WIDGETS LIBRARY ╞═══`.
+fn is_box(line: &str) -> bool {
+    line.contains("\u{2561} EXCEPTION CAUGHT BY ")
 }
 
 /// `[ERROR:flutter/lib/ui/ui_dart_state.cc(198)] Unhandled Exception: …`, as Flutter's engine logs it.
@@ -110,6 +129,7 @@ pub(super) fn read(input: &[u8], start: usize, limits: &Limits) -> Option<Report
         base: None,
         message: None,
         is_next: false,
+        last: String::new(),
     };
     drive(&mut reader, input, start);
     let Dart { log, id, base, message, .. } = reader;
@@ -153,6 +173,8 @@ struct Dart<'l> {
     /// Whether the next line is what was thrown: the command line says `Unhandled exception:` before it, Flutter's box
     /// `The following TypeError was thrown building Shop(dirty):`.
     is_next: bool,
+    /// The last line before the rows.
+    last: String,
 }
 
 impl<'l> Reader<'l> for Dart<'l> {
@@ -203,12 +225,15 @@ impl<'l> Reader<'l> for Dart<'l> {
         {
             self.is_next = true;
         } else if let Some(thrown) = message(text) {
+            self.last.clear();
             if self.message.is_none() && !self.log.is_in_stack() {
                 self.message = Some(thrown.to_owned());
             } else if self.log.is_in_stack() {
                 // A further exception of the same log.
                 self.log.begin_backtrace(thrown, false);
             }
+        } else if !text.is_empty() {
+            text.clone_into(&mut self.last);
         }
         false
     }
@@ -216,13 +241,17 @@ impl<'l> Reader<'l> for Dart<'l> {
 
 impl Dart<'_> {
     fn named(&mut self, row: &NamedRow<'_>, line: &Line<'_>) -> bool {
-        let starts_anew = row.index == 0 && self.log.frames().is_some_and(|frames| !frames.is_empty());
+        let starts_anew = row.index == Some(0) && self.log.frames().is_some_and(|frames| !frames.is_empty());
         if !self.log.is_in_stack() && !self.log.begin_backtrace("Stack", true)
             || starts_anew && !self.log.begin_backtrace("Stack", false)
         {
             return false;
         }
-        let frame = named(row.index, row.name, row.place);
+        if self.message.is_none() && names_error(&self.last) {
+            self.message = Some(std::mem::take(&mut self.last));
+        }
+        let index = row.index.unwrap_or_else(|| self.log.next_index());
+        let frame = named(index, row.name, row.place);
         self.log.push(Frame { language: Some(Language::Dart), span: Some(line.span.clone()), ..frame })
     }
 
@@ -234,6 +263,14 @@ impl Dart<'_> {
         (symbol.line, symbol.column) = (Some(found.line).filter(|line| *line != 0), found.column);
         true
     }
+}
+
+/// `_CastError: Null check operator used on a null value`, as Sentry's pages have it before the rows.
+fn names_error(line: &str) -> bool {
+    line.split_once(": ").is_some_and(|(kind, _)| {
+        let is_name = kind.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+        is_name && (kind.ends_with("Error") || kind.ends_with("Exception"))
+    })
 }
 
 /// What was thrown: `Unhandled Exception: Bad state: No element`, and Crashlytics' words for it.

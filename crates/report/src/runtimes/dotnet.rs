@@ -121,6 +121,8 @@ pub(super) struct DotNet<'l> {
     stacks: Vec<usize>,
     /// Whether rows may follow that belong to no exception: those of a fault in machine code, and of `FailFast`.
     has_stack: bool,
+    /// Visual Studio's window: whether the next line is an inner exception.
+    is_inner_next: bool,
     /// How many heads are an event's. .NET Framework writes one for each exception of a chain, innermost first.
     events: usize,
 }
@@ -133,6 +135,7 @@ impl<'l> DotNet<'l> {
             order: Vec::new(),
             stacks: Vec::new(),
             has_stack: false,
+            is_inner_next: false,
             events: 0,
         }
     }
@@ -201,6 +204,8 @@ fn is_carrier(kind: &str) -> bool {
 pub(super) fn is_sure(line: &str) -> bool {
     let rest = HEADS.iter().find_map(|head| line.strip_prefix(head));
     signal(line).is_some()
+        || unity_row(line).is_some()
+        || line.starts_with("HResult=0x")
         || rest.is_some_and(|rest| {
             let name = rest.split([':', ' ']).next().unwrap_or_default();
             name.contains('.') || name.ends_with("Exception")
@@ -237,6 +242,22 @@ impl<'l> Reader<'l> for DotNet<'l> {
             }
             return false;
         }
+        // Visual Studio's window of an exception has its members in lines of their own.
+        if let Some(message) = trimmed.strip_prefix("Message=")
+            && let Some(head) = self.heads.last_mut().filter(|head| !head.contains(": "))
+        {
+            head.push_str(": ");
+            head.push_str(message);
+            return false;
+        }
+        if trimmed.starts_with("Inner Exception ") && trimmed.ends_with(':') {
+            self.is_inner_next = true;
+            return false;
+        }
+        if std::mem::take(&mut self.is_inner_next) && !trimmed.is_empty() && self.heads.len() < 100 {
+            self.heads.push(trimmed.to_owned());
+            return false;
+        }
         if trimmed.starts_with("--- End of inner exception stack trace") {
             self.log.end_stack();
             self.order.pop();
@@ -257,9 +278,29 @@ impl<'l> Reader<'l> for DotNet<'l> {
     }
 }
 
-/// `at N.C.M(String s) in /src/c.cs:line 12`, and Mono's rows.
+/// A row as Unity shows it: `Shop.Cart.Total (System.Int32 count) (at Assets/Shop/Cart.cs:12)`, and with two colons those of its own
+/// log: `UnityEngine.Debug:Log (object) (at …)`.
+fn unity_row(line: &str) -> Option<Frame> {
+    let (call, at) = line.strip_suffix(')')?.rsplit_once(" (at ")?;
+    let found = super::log::place(at).filter(|place| place.column.is_none())?;
+    let (name, arguments) = call.strip_suffix(')')?.split_once(" (")?;
+    let is_name = !name.is_empty() && !name.contains(char::is_whitespace) && name.contains(['.', ':']);
+    is_name.then(|| frame_of(name, arguments, Some(found)))
+}
+
+/// A row of code that ILRuntime interprets (hot updates of Unity's games): `Shop.Cart.Total(Int32 count) D:/Shop/Cart.cs:Line 12`.
+fn interpreted_row(line: &str) -> Option<Frame> {
+    let (before, number) = line.rsplit_once(":Line ")?;
+    let (call, file) = before.split_once(") ")?;
+    let (name, arguments) = call.split_once('(')?;
+    let is_name = !name.is_empty() && !name.contains(char::is_whitespace) && name.contains('.');
+    let found = SourcePlace { file: file.trim(), line: number.trim().parse().ok()?, column: None };
+    is_name.then(|| frame_of(name, arguments, Some(found)))
+}
+
+/// `at N.C.M(String s) in /src/c.cs:line 12`, Mono's rows, Unity's and ILRuntime's.
 fn row(line: &str) -> Option<Frame> {
-    if let Some(frame) = mono_row(line) {
+    if let Some(frame) = mono_row(line).or_else(|| unity_row(line)).or_else(|| interpreted_row(line)) {
         return Some(frame);
     }
     let rest = line.strip_prefix("at ")?;
@@ -315,10 +356,33 @@ pub(super) fn mono_row(line: &str) -> Option<Frame> {
     Some(frame)
 }
 
+/// Exceptions that Unity's log names without their namespace.
+const UNITYS: [&str; 12] = [
+    "ArgumentException",
+    "ArgumentNullException",
+    "ArgumentOutOfRangeException",
+    "DivideByZeroException",
+    "IndexOutOfRangeException",
+    "InvalidCastException",
+    "InvalidOperationException",
+    "KeyNotFoundException",
+    "MissingReferenceException",
+    "NotImplementedException",
+    "NullReferenceException",
+    "UnassignedReferenceException",
+];
+
 /// The exception that a line names: `System.InvalidOperationException: Cart is empty`.
 fn head(line: &str) -> Option<&str> {
+    /// What names of Java begin with, which are of the same form; namespaces of .NET hardly begin so.
+    const JAVAS: [&str; 8] =
+        ["java.", "javax.", "kotlin.", "kotlinx.", "android.", "androidx.", "com.", "org."];
     let name = line.split([':', ' ']).next()?;
-    let is_name = name.contains('.')
+    if JAVAS.iter().any(|begin| name.starts_with(begin)) {
+        return None;
+    }
+    // Unity leaves the namespace of .NET's own out.
+    let is_name = (name.contains('.') || UNITYS.contains(&name) && line.starts_with(&format!("{name}: ")))
         && name.ends_with("Exception")
         && name.split('.').all(|part| {
             !part.is_empty()

@@ -65,6 +65,10 @@ impl<'l> Reader<'l> for HsErr<'l> {
             self.sentence(sentence.trim());
             return false;
         }
+        // Pages and issues leave blank lines between the sentences of the head.
+        if trimmed.is_empty() && self.part == Part::Head {
+            return false;
+        }
         if trimmed.is_empty() || trimmed.starts_with("------") {
             self.part = Part::Other;
             self.log.end_stack();

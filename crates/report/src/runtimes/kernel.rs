@@ -45,6 +45,28 @@ const EVENTS: [(&str, &str); 32] = [
     ("UBSAN: ", "UBSAN"),
 ];
 
+/// How OpenZFS's own checks begin (`include/os/linux/spl/sys/debug.h`); behind the condition stands `failed`.
+const ZFS_CHECKS: [&str; 5] = ["VERIFY(", "VERIFY3", "VERIFY0(", "ASSERT(", "ASSERT3"];
+/// What a failed check of ZFS is called.
+const ZFS: &str = "failed check of ZFS";
+
+/// Whether a line is OpenZFS's word of a check that failed, or of the place (`spl_panic` in `module/os/linux/spl/spl-err.c`):
+/// `VERIFY3(a >= b) failed (1 >= 2)`, `PANIC at arc.c:12:arc_read()`, `SPLError: 6797:0:(zfs_znode.c:330:f()) SPL PANIC`.
+fn is_zfs(line: &str) -> bool {
+    let is_check = ZFS_CHECKS.iter().any(|begin| line.starts_with(begin)) && line.contains(") failed");
+    is_check || is_zfs_place(line)
+}
+
+fn is_zfs_place(line: &str) -> bool {
+    let place = line.strip_prefix("PANIC at ").and_then(|rest| rest.strip_suffix("()"));
+    let is_place = place.is_some_and(|place| {
+        let mut parts = place.split(':');
+        let (file, number) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+        file.contains(".c") && number.parse::<u32>().is_ok() && parts.count() == 1
+    });
+    is_place || line.starts_with("SPLError: ") && line.ends_with(" SPL PANIC")
+}
+
 /// Further lines of the same that begin otherwise.
 const OTHERS: [(&str, &str); 7] = [
     ("divide error: ", "divide error"),
@@ -58,6 +80,9 @@ const OTHERS: [(&str, &str); 7] = [
 
 /// The kind of event that a line speaks of.
 pub(super) fn event(line: &str) -> Option<&'static str> {
+    if is_zfs(line) {
+        return Some(ZFS);
+    }
     let known = EVENTS.iter().chain(&OTHERS).find(|(begin, _)| line.starts_with(begin))?;
     let rest = line.get(known.0.len()..).unwrap_or_default();
     // Other programs warn and inform, too.
@@ -95,6 +120,7 @@ pub(super) fn is_sure(line: &str) -> bool {
         || (line.starts_with("WARNING: CPU: ") && line.contains(" PID: "))
         || (line.starts_with("INFO: task ") && line.contains(" blocked for more than "))
         || (line.starts_with("RIP: 00") && line.contains("+0x"))
+        || is_zfs_place(line)
 }
 
 /// Whether a line is one that the kernel also prints for other reasons: of a program's fault, or when memory runs out.

@@ -155,7 +155,7 @@ impl Walk<'_> {
                 let exception = report.exception.get_or_insert_with(Exception::default);
                 exception.address = hex(value).map(Avma::new);
             }
-            "Assertion" | "Process uptime" | "Linux memory map count" => {
+            "Assertion" | "Crashing instruction" | "Process uptime" | "Linux memory map count" => {
                 report.fields.push(Field { key: key.to_owned(), value: value.to_owned() });
             }
             _ => {}

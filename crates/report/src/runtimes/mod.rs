@@ -24,6 +24,7 @@ mod rust_panic;
 mod sanitizer;
 mod v8_fatal;
 mod valgrind;
+mod windows_debugger;
 mod windows_event;
 
 pub(crate) use abrt::is_abrt;
@@ -69,7 +70,9 @@ pub(crate) fn read(
             v8_fatal::read(input, start, limits).or_else(|| javascript::read(input, start, limits))
         }
         Source::DotNetException => dotnet::read(input, start, limits),
-        Source::WindowsEvent => windows_event::read(input, start, limits),
+        Source::WindowsEvent => {
+            windows_event::read(input, start, limits).or_else(|| windows_debugger::read(input, start, limits))
+        }
         Source::LinuxKernel => kernel::read(input, start, limits),
         Source::KernelLog => kernel_log::read(input, start, limits),
         Source::NodeReport => Some(node_report::read(input, start, limits)?),
@@ -117,29 +120,32 @@ pub(crate) fn telling(line: &str) -> Telling {
     }
     let sure = |is: bool, source| is.then_some(Telling::Sure(source));
     let likely = |is: bool, source| is.then_some(Telling::Likely(source));
-    sure(sanitizer::Header::read(line).is_some() || valgrind::is_head(line), Source::Sanitizer)
-        .or_else(|| sure(sanitizer::runtime_error(line).is_some(), Source::Sanitizer))
-        .or_else(|| sure(hs_err::is_sure(line), Source::JavaErrorLog))
-        .or_else(|| sure(python::is_sure(line), Source::PythonTraceback))
-        .or_else(|| sure(rust_panic::is_sure(line), Source::RustPanic))
-        .or_else(|| sure(errors::is_sure(line), Source::RuntimeError))
-        .or_else(|| sure(dart::is_sure(line), Source::DartTrace))
-        .or_else(|| sure(windows_event::is_sure(line), Source::WindowsEvent))
-        .or_else(|| sure(dotnet::is_sure(line), Source::DotNetException))
-        .or_else(|| sure(line == "WARNING: DATA RACE" || go::Head::read(line).is_some(), Source::GoTrace))
-        .or_else(|| sure(kernel::is_sure(line), Source::LinuxKernel))
-        .or_else(|| sure(debugger::is_sure(line), Source::DebuggerBacktrace))
-        .or_else(|| likely(line.starts_with("SUMMARY: ") && line.contains("Sanitizer: "), Source::Sanitizer))
-        .or_else(|| sure(v8_fatal::is_check(line), Source::JavaScriptError))
-        .or_else(|| likely(v8_fatal::message(line).is_some(), Source::JavaScriptError))
-        .or_else(|| likely(javascript::row(line).is_some(), Source::JavaScriptError))
-        .or_else(|| likely(errors::is_likely(line), Source::RuntimeError))
-        .or_else(|| likely(dotnet::mono_row(line).is_some(), Source::DotNetException))
-        .or_else(|| likely(line.starts_with("panic: ") || go::is_fatal(line), Source::GoTrace))
-        .or_else(|| likely(native_row::is_likely(line), Source::DebuggerBacktrace))
-        .or_else(|| likely(kernel_log::is_event(line), Source::KernelLog))
-        .or_else(|| likely(kernel::event(line).is_some() || kernel::is_part(line), Source::LinuxKernel))
-        .unwrap_or(Telling::No)
+    sure(
+        sanitizer::Header::read(sanitizer::without_heading(line)).is_some() || valgrind::is_head(line),
+        Source::Sanitizer,
+    )
+    .or_else(|| sure(sanitizer::runtime_error(line).is_some(), Source::Sanitizer))
+    .or_else(|| sure(hs_err::is_sure(line), Source::JavaErrorLog))
+    .or_else(|| sure(python::is_sure(line), Source::PythonTraceback))
+    .or_else(|| sure(rust_panic::is_sure(line), Source::RustPanic))
+    .or_else(|| sure(errors::is_sure(line), Source::RuntimeError))
+    .or_else(|| sure(dart::is_sure(line), Source::DartTrace))
+    .or_else(|| sure(windows_event::is_sure(line) || windows_debugger::is_sure(line), Source::WindowsEvent))
+    .or_else(|| sure(dotnet::is_sure(line), Source::DotNetException))
+    .or_else(|| sure(line == "WARNING: DATA RACE" || go::Head::read(line).is_some(), Source::GoTrace))
+    .or_else(|| sure(kernel::is_sure(line), Source::LinuxKernel))
+    .or_else(|| sure(debugger::is_sure(line), Source::DebuggerBacktrace))
+    .or_else(|| likely(line.starts_with("SUMMARY: ") && line.contains("Sanitizer: "), Source::Sanitizer))
+    .or_else(|| sure(v8_fatal::is_check(line), Source::JavaScriptError))
+    .or_else(|| likely(v8_fatal::message(line).is_some(), Source::JavaScriptError))
+    .or_else(|| likely(javascript::row(line).is_some(), Source::JavaScriptError))
+    .or_else(|| likely(errors::is_likely(line), Source::RuntimeError))
+    .or_else(|| likely(dotnet::mono_row(line).is_some(), Source::DotNetException))
+    .or_else(|| likely(line.starts_with("panic: ") || go::is_fatal(line), Source::GoTrace))
+    .or_else(|| likely(native_row::is_likely(line), Source::DebuggerBacktrace))
+    .or_else(|| likely(kernel_log::is_event(line), Source::KernelLog))
+    .or_else(|| likely(kernel::event(line).is_some() || kernel::is_part(line), Source::LinuxKernel))
+    .unwrap_or(Telling::No)
 }
 
 /// Where the reports of a text of such a kind begin; the first at its beginning.
@@ -183,7 +189,8 @@ impl Divider {
         let is_head = match self.kind {
             // libFuzzer has the last word on what a sanitizer found, and a deadly signal follows what was undefined.
             Source::Sanitizer => {
-                sanitizer::Header::read(line).is_some_and(|header| header.is_report())
+                sanitizer::Header::read(sanitizer::without_heading(line))
+                    .is_some_and(|header| header.is_report())
                     || sanitizer::runtime_error(line).is_some()
                     || valgrind::is_head(line)
             }

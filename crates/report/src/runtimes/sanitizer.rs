@@ -71,6 +71,11 @@ impl<'t> Header<'t> {
     }
 }
 
+/// A line without the mark of a heading (`## `), which Markdown makes of the sanitizer's `====`. Rows have none.
+pub(super) fn without_heading(line: &str) -> &str {
+    line.trim_start_matches('#').strip_prefix(' ').filter(|_| line.starts_with('#')).unwrap_or(line)
+}
+
 /// `FILE:LINE:COLUMN: runtime error: TEXT`, split.
 pub(super) fn runtime_error(line: &str) -> Option<(&str, &str)> {
     let (before, what) = line.split_once(": runtime error: ")?;
@@ -84,7 +89,7 @@ impl<'l> Reader<'l> for Sanitizer<'l> {
     }
 
     fn line(&mut self, text: &str, line: &Line<'_>) -> bool {
-        let trimmed = text.trim();
+        let trimmed = without_heading(text.trim());
         if let Some(row) = Row::read(trimmed) {
             return self.row(&row, line);
         }

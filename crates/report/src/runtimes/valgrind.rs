@@ -6,6 +6,7 @@
 use super::log::{Log, Reader, SourcePlace, drive, file_name, hex, named, place, word};
 use crate::Limits;
 use crate::apple_text::Line;
+use crate::last_words;
 use backtrail_core::{Avma, FrameAddress};
 use backtrail_model::{AppInfo, Exception, Frame, Report, Source, Thread};
 
@@ -72,7 +73,10 @@ impl<'l> Reader<'l> for Valgrind<'l> {
 
     fn line(&mut self, text: &str, line: &Line<'_>) -> bool {
         let text = text.trim();
-        let Some((pid, said)) = marked(text) else { return false };
+        let Some((pid, said)) = marked(text) else {
+            self.printed(text);
+            return false;
+        };
         let said = said.trim();
         if let Some(row) = Row::read(said) {
             return self.row(&row, line);
@@ -98,6 +102,19 @@ impl<'l> Reader<'l> for Valgrind<'l> {
 }
 
 impl Valgrind<'_> {
+    /// What the program itself printed before its end.
+    fn printed(&mut self, text: &str) {
+        let said = &mut self.log.report.app_info;
+        if let Some(last) = said.last_mut().and_then(|info| info.lines.last_mut())
+            && let Some(what) = last_words::what(last, text)
+        {
+            last.push('\n');
+            last.push_str(what);
+        } else if said.len() < MAX_SAID && last_words::is_librarys(text) {
+            last_words::add(&mut self.log.report, text);
+        }
+    }
+
     fn head(&mut self, pid: u64, said: &str) {
         self.title = Some(said.to_owned());
         let report = &mut self.log.report;
@@ -130,8 +147,10 @@ impl Valgrind<'_> {
             exception.codes = Some(said.to_owned());
             exception.address =
                 exception.address.or_else(|| hex(word(at?).0.trim_end_matches(',')).map(Avma::new));
+            let size =
+                exception.message.as_deref().and_then(|said| said.rsplit_once(" of size ")?.1.parse().ok());
             if let Some(subtype) = &mut exception.subtype
-                && let Some(what) = block(said)
+                && let Some(what) = block(said).or_else(|| beyond(said, size?))
             {
                 *subtype = format!("{subtype} {what}");
             }
@@ -171,6 +190,9 @@ impl Valgrind<'_> {
     }
 }
 
+/// So many messages of the program's are kept apart from the text.
+const MAX_SAID: usize = 16;
+
 /// An error without what differs from one time to the next: `Invalid read`, `memory definitely lost`.
 fn short(said: &str) -> &str {
     if said.contains(" lost in loss record ") || said.contains(" in loss record ") {
@@ -186,15 +208,26 @@ fn short(said: &str) -> &str {
     said.split_once(" with default action of signal ").map_or(said, |(before, _)| before)
 }
 
+/// Whether an access of so many bytes goes beyond the block that it begins in: `Address 0x64acad0 is 0 bytes inside a block of size 2
+/// alloc'd`.
+fn beyond(said: &str, size: u64) -> Option<&'static str> {
+    let (_, rest) = said.split_once(" is ")?;
+    let (offset, rest) = rest.split_once(" bytes inside a block of size ")?;
+    let number = |digits: &str| digits.replace(',', "").parse::<u64>().ok();
+    let end = number(offset)?.checked_add(size)?;
+    (end > number(word(rest).0)?).then_some("behind a block")
+}
+
 /// What an address is of: a block that was freed, the end of one.
 fn block(said: &str) -> Option<&'static str> {
     match said {
-        _ if said.ends_with(" free'd") => Some("of freed memory"),
-        _ if said.contains(" bytes after a block of size ") => Some("behind a block"),
-        _ if said.contains(" bytes before a block of size ") => Some("before a block"),
+        // These words also end in "free'd".
         _ if said.contains(" is not stack'd, malloc'd or (recently) free'd") => {
             Some("where there is no block")
         }
+        _ if said.ends_with(" free'd") => Some("of freed memory"),
+        _ if said.contains(" bytes after a block of size ") => Some("behind a block"),
+        _ if said.contains(" bytes before a block of size ") => Some("before a block"),
         _ => None,
     }
 }

@@ -5,7 +5,7 @@ use super::super::facts::Facts;
 use super::super::waits::waiting_in;
 use super::super::words::{decimal_after, one_line};
 use super::{field, name_of};
-use crate::names::{cite, describe};
+use crate::names::{cite, describe, is_any_of};
 use backtrail_model::{Backtrace, Frame, Source};
 
 /// A limit, by the report's word for the event.
@@ -172,11 +172,51 @@ fn heaviest(facts: &Facts<'_>, draft: &mut Draft) {
         Some((wait, _)) => {
             draft.say(format!("In the heaviest stack the thread waits for {}.", wait.what));
             draft.next(wait.advice);
+            own_queue(facts, &stack.frames, draft);
         }
         None => {
             draft.say(format!("The heaviest stack ends in {}.", describe(facts.report, top)));
         }
     }
+}
+
+/// Whether the main thread waits for a queue in all of its samples, and no other thread is there that could be at work in that
+/// queue: then it is the main queue, which the main thread itself runs.
+///
+/// Source: dispatch_sync(3), "calling this function and targeting the current queue results in deadlock".
+fn own_queue(facts: &Facts<'_>, frames: &[Frame], draft: &mut Draft) {
+    const SYNC: [&str; 8] = [
+        "__DISPATCH_WAIT_FOR_QUEUE__",
+        "_dispatch_sync_f_slow",
+        "_dispatch_sync_wait",
+        "_dispatch_barrier_sync_f_slow",
+        "_dispatch_lane_barrier_sync_invoke_and_complete",
+        "dispatch_sync",
+        "dispatch_sync_f",
+        "dispatch_barrier_sync",
+    ];
+    let Some(at) = frames.iter().rposition(|frame| is_any_of(frame, &SYNC)) else { return };
+    let process = &facts.report.process;
+    let is_main = |tree: &backtrail_model::Tree| tree.title.contains("com.apple.main-thread");
+    let Some(main) = process.trees.iter().find(|tree| is_main(tree)) else { return };
+    let roots = || main.nodes.iter().filter(|node| node.parent.is_none());
+    let total: u64 = roots().map(|node| node.weight).fold(0, u64::saturating_add);
+    let waits =
+        main.heaviest().and_then(|leaf| main.nodes.get(leaf)).is_some_and(|leaf| leaf.weight == total);
+    let Some(caller) = frames.get(at + 1) else { return };
+    if !waits || total == 0 {
+        return;
+    }
+    let place = describe(facts.report, caller);
+    draft.say(format!(
+        "The main thread did nothing else in all samples: {place} called dispatch_sync and never came back."
+    ));
+    if process.trees.len() == 1 {
+        draft.cause("The queue is the main queue: the main thread waits for itself and will for ever. dispatch_sync to the queue that one runs on is a deadlock.");
+    } else {
+        draft.cause("The queue is the main queue, which waits for itself; or another thread works on that queue and waits for the main thread.");
+    }
+    draft.next("Call the block right there where the code runs on the main thread already ([NSThread isMainThread]), or use dispatch_async.");
 }
 
 /// The frames outside of the kernel: what the kernel does for a thread that waits says nothing of why it does.

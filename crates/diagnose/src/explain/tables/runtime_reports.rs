@@ -351,7 +351,7 @@ pub(in crate::explain) static FINDINGS: [Finding; 58] = [
 ];
 
 /// Kinds of the kernel's errors: meaning, where to look.
-pub(in crate::explain) static KERNEL: [(&str, &str, &str); 22] = [
+pub(in crate::explain) static KERNEL: [(&str, &str, &str); 23] = [
     (
         "kernel panic",
         "The kernel stopped the machine, since it could not go on.",
@@ -369,8 +369,13 @@ pub(in crate::explain) static KERNEL: [(&str, &str, &str); 22] = [
     ),
     (
         "general protection fault",
-        "The kernel used an address that no memory can have.",
-        "A pattern like 6b6b6b6b is memory that was freed; other values were never pointers.",
+        "The processor refused what the kernel's code did: mostly an address that no memory can have; else an operand that is not aligned as its instruction demands, or an instruction that is not allowed there.",
+        "Look at the registers for an address that is none: a pattern like 6b6b6b6b is memory that was freed, other values were never pointers.",
+    ),
+    (
+        "failed check of ZFS",
+        "A check of ZFS's own failed, and the task that made it was stopped for ever: what waits for it hangs.",
+        "Look at the function that made the check. Where the value comes from the disk the pool may be damaged: `zpool status -v`, and a search for the check among the issues of OpenZFS, before the pool is imported for writing again.",
     ),
     (
         "oops",
@@ -518,12 +523,20 @@ pub(in crate::explain) static GO: [(&str, &str, &str); 13] = [
 ];
 
 /// Well-known exceptions of Python, JavaScript and .NET.
-pub(in crate::explain) static EXCEPTIONS: [(&str, &str); 34] = [
+pub(in crate::explain) static EXCEPTIONS: [(&str, &str); 42] = [
     ("NoMethodError", "A method was called that the object does not have; often the object is nil."),
     ("NameError", "A name is used that nothing defines."),
     ("ArgumentError", "A function was called with arguments that it does not take."),
     ("ArgumentCountError", "A function was called with too few arguments."),
     ("FunctionClauseError", "No clause of the function fits the arguments."),
+    ("function_clause", "No clause of the function fits the arguments."),
+    ("badmatch", "A value does not have the form that the code takes for granted."),
+    ("case_clause", "A value fits none of the cases."),
+    ("badarg", "A function was called with arguments that it does not take."),
+    ("badarith", "Arithmetic with something that is no number, or a division by zero."),
+    ("undef", "A function was called that does not exist, or whose module is not loaded."),
+    ("noproc", "The process that was to be called is not there."),
+    ("timeout", "The process that was called did not answer in time."),
     ("MatchError", "A value does not have the form that the code takes for granted."),
     ("UndefinedFunctionError", "A function was called that does not exist, or whose module is not loaded."),
     ("Not_found", "What was looked for is not there."),

@@ -28,7 +28,7 @@ const TRAPS_OR_UNTOLD: &[Class] = &[Class::Breakpoint, Class::BadInstruction, Cl
 const SANITIZER: &str = "Run with Address Sanitizer: it stops where the memory is damaged, not later.";
 
 /// The table; the first that fits counts.
-pub(crate) static TELLING: [Telling; 34] = [
+pub(crate) static TELLING: [Telling; 35] = [
     // Core Foundation's own breakpoint behind the line `*** -[X y]: message sent to deallocated instance`.
     Telling {
         functions: &["___forwarding___"],
@@ -104,6 +104,22 @@ pub(crate) static TELLING: [Telling; 34] = [
         ],
         next: &[
             "The line before the end on the standard error says which; run with Address Sanitizer or valgrind, which stop where the memory is damaged.",
+        ],
+    },
+    // glibc's `__libc_message` prints why and calls abort(); who called it stands behind it, if the text has that.
+    Telling {
+        functions: &["__libc_message", "__GI___libc_message", "__libc_message_impl"],
+        classes: &[],
+        depth: 10,
+        title: "glibc ended the process with a message",
+        meaning: "glibc found damage and ended the process with a message: of the heap nearly always, else of a checked copy or the stack protector. Which message it was is not in the text.",
+        causes: &[
+            "Memory freed twice, a write to freed memory, or beyond the end of a block.",
+            "A buffer that was overrun, found by a checked copy or the stack protector.",
+        ],
+        next: &[
+            "Read the program's standard error, or the caller of __libc_message: malloc_printerr, __fortify_fail.",
+            SANITIZER,
         ],
     },
     Telling {

@@ -10,7 +10,7 @@ fn explained(text: &str) -> Explanation {
 
 /// The title, and that the explanation holds some texts and not others.
 #[track_caller]
-fn expect(text: &str, title: &str, holds: &[&str], lacks: &[&str]) {
+pub(super) fn expect(text: &str, title: &str, holds: &[&str], lacks: &[&str]) {
     let explanation = explained(text);
     let lists = [&explanation.evidence, &explanation.causes, &explanation.next_steps];
     let heads = [&explanation.title, &explanation.summary];
@@ -22,7 +22,7 @@ fn expect(text: &str, title: &str, holds: &[&str], lacks: &[&str]) {
 }
 
 /// The name or address of the frame to look at first.
-fn place(text: &str) -> Option<String> {
+pub(super) fn place(text: &str) -> Option<String> {
     let report = parse(text.as_bytes(), &Limits::default()).unwrap();
     let frame = blamed(&report)?.frame;
     let name = frame.names().next().map(str::to_owned);

@@ -225,8 +225,12 @@ fn core_with(image: &'static str) -> Build {
 
 /// A loader's message, in the words of that writer.
 fn words_of(image: &'static str) -> Build {
+    said_by(image, "shop: error while loading shared libraries: libz.so: file too short")
+}
+
+fn said_by(image: &'static str, words: &'static str) -> Build {
     crash("SIGABRT").with(move |report| {
-        let lines = vec!["shop: error while loading shared libraries: libz.so: file too short".to_owned()];
+        let lines = vec![words.to_owned()];
         report.app_info.push(AppInfo { image: Some(image.to_owned()), lines });
     })
 }
@@ -410,6 +414,12 @@ fn said() -> Vec<Case> {
             &["Another process (pid 5) sent SIGSEGV"],
         ),
         case("loader-message", words_of("ld.so"), "A library's file is empty or cut off: libz.so", &["file too short"]),
+        case(
+            "qt-platform",
+            said_by("Qt", "Could not load the Qt platform plugin \"xcb\" in \"\" even though it was found."),
+            "Qt's platform plugin could not be loaded: xcb",
+            &["libxcb-cursor0", "QT_DEBUG_PLUGINS=1"],
+        ),
         case("java-memory", words_of("java"), "A Java virtual machine had no memory", &[]),
         case("exit-code", exit_code(Source::ExceptionLog), "Exit code 127: the program was not found", &["did end so"]),
         case(
@@ -599,6 +609,7 @@ fn negative() -> Vec<(&'static str, Case)> {
         ),
         ("sent-signal", case("unmapped", report("EXC_BAD_ACCESS", "SIGSEGV").codes("SEGV_MAPERR at 0x600fbeb80").frames(APP), "Bad pointer", &[])),
         ("loader-message", case("abort", words_of("libother.so"), "", &[])),
+        ("qt-platform", case("abort", words_of("libQt6Core.so"), "", &[])),
         ("java-memory", case("abort", words_of("javac"), "", &[])),
         ("exit-code", case("anything", exit_code(Source::default()), "", &[])),
         (

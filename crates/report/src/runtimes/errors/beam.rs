@@ -106,9 +106,23 @@ fn exception(text: &str) -> Option<(&str, &str)> {
     Some((kind.get(..kind.len() - 2)?, text.get(kind.len()..)?.trim()))
 }
 
+/// A row as Sentry's library has it: `File "lib/shop.ex", line 12, in Shop.total/2`.
+fn sentrys(text: &str) -> Option<Row<'_>> {
+    let (file, rest) = text.strip_prefix("File \"")?.split_once("\", line ")?;
+    let (line, name) = rest.split_once(", in ")?;
+    let is_source = [".ex", ".exs", ".erl", ".eex", ".heex"].iter().any(|end| file.ends_with(end));
+    let place = Some((file, line.parse().ok()?));
+    (is_source && name.contains('/')).then_some(Row { application: None, name, place })
+}
+
+/// What a generic server's report says before the reason for which it ended (`error_logger`, `logger`).
+const REASON: &str = "** Reason for termination ==";
+
 /// Whether a line tells that the text is of this kind.
 pub(super) fn is_sure(line: &str) -> bool {
     match line.as_bytes().first() {
+        Some(b'F') => sentrys(line).is_some(),
+        Some(b'*') if line.starts_with(REASON) => true,
         Some(b'(') => Row::read(line).is_some_and(|row| row.application.is_some() && row.place.is_some()),
         Some(b'*' | b'e') if exception(line).is_some() => true,
         Some(b'*') => line.starts_with("** (") && raised(line).is_some_and(|(name, _)| is_known(name)),
@@ -124,8 +138,10 @@ fn is_known(name: &str) -> bool {
 
 /// Reads such a text.
 pub(super) fn read(input: &[u8], start: usize, limits: &Limits) -> Option<Report> {
-    let mut reader = Beam { text: Text::new(Language::Beam, limits), in_arguments: false };
+    let text = Text::new(Language::Beam, limits);
+    let mut reader = Beam { text, in_arguments: false, reason: None, last: String::new() };
     drive(&mut reader, input, start);
+    reader.close_reason();
     reader.text.finish()
 }
 
@@ -133,7 +149,14 @@ struct Beam<'l> {
     text: Text<'l>,
     /// Whether what stands there are the arguments of a call, not rows.
     in_arguments: bool,
+    /// The term for which a server ended, whose lines are being joined.
+    reason: Option<String>,
+    /// The last line before rows.
+    last: String,
 }
+
+/// A reason longer than this is cut.
+const MAX_REASON: usize = 64 << 10;
 
 impl<'l> Reader<'l> for Beam<'l> {
     fn log(&mut self) -> &mut Log<'l> {
@@ -142,7 +165,26 @@ impl<'l> Reader<'l> for Beam<'l> {
 
     fn line(&mut self, text: &str, line: &Line<'_>) -> bool {
         let text = text.trim();
-        if let Some(row) = Row::read(text).or_else(|| Row::erlang(text)) {
+        if let Some(reason) = text.strip_prefix(REASON) {
+            self.close_reason();
+            self.reason = Some(reason.trim().to_owned());
+            return false;
+        }
+        if let Some(reason) = &mut self.reason {
+            let is_over = text.is_empty() || text.starts_with('=') || reason.len() > MAX_REASON;
+            if !is_over {
+                reason.push_str(if reason.is_empty() { text.trim_start_matches("** ") } else { text });
+                return false;
+            }
+            self.close_reason();
+        }
+        if sentrys(text).is_some() && !self.text.has_raised() {
+            let said = std::mem::take(&mut self.last);
+            let said = said.strip_prefix("Elixir.").unwrap_or(&said);
+            let (name, message) = said.split_once(": ").unwrap_or(("", said));
+            self.text.raise(name, message);
+        }
+        if let Some(row) = Row::read(text).or_else(|| Row::erlang(text)).or_else(|| sentrys(text)) {
             self.in_arguments = false;
             let place = row.place.map(|(file, line)| SourcePlace { file, line, column: None });
             let pushed = self.text.push(row.name, place, line);
@@ -166,6 +208,9 @@ impl<'l> Reader<'l> for Beam<'l> {
                 self.text.push(&name, place, line);
             }
         }
+        if !text.is_empty() {
+            text.clone_into(&mut self.last);
+        }
         // A test says its own rows behind those of the server that failed.
         if text == "stacktrace:" && self.text.log.is_in_stack() {
             self.text.log.begin_backtrace("stacktrace", false);
@@ -174,7 +219,108 @@ impl<'l> Reader<'l> for Beam<'l> {
     }
 }
 
+/// An entry of a stack in a term, and how deep in the term it stands.
+struct Entry<'t> {
+    depth: usize,
+    name: String,
+    place: Option<(&'t str, u32)>,
+}
+
+/// The entries of the stacks in a term whose lines were joined: `{shop,price,[1,2],[{file,"shop.erl"},{line,12}]}`. Arguments may have
+/// stacks of their own: of the error that led to this one.
+fn entries(term: &str) -> Vec<Entry<'_>> {
+    let mut found = Vec::new();
+    // The places where tuples and lists that are open began.
+    let mut open: Vec<usize> = Vec::new();
+    let mut is_quoted = false;
+    for (at, byte) in term.bytes().enumerate() {
+        match byte {
+            b'"' => is_quoted = !is_quoted,
+            _ if is_quoted => {}
+            b'{' | b'[' => {
+                open.push(at);
+                let Some(rest) = term.get(at..).and_then(|rest| rest.strip_prefix("[{file,\"")) else {
+                    continue;
+                };
+                let Some(begin) = open.iter().nth_back(1) else { continue };
+                let head = term.get(begin + 1..at).unwrap_or_default().trim_end_matches([',', ' ']);
+                let Some((module, rest_of_head)) = head.split_once(',') else { continue };
+                let (function, arguments) = rest_of_head.split_once(',').unwrap_or((rest_of_head, ""));
+                let module = module.trim().trim_matches('\'');
+                let module = module
+                    .strip_prefix("Elixir.")
+                    .map_or_else(|| format!("{module}:"), |it| format!("{it}."));
+                let (file, rest) = rest.split_once('"').unwrap_or((rest, ""));
+                let digits = rest.strip_prefix("},{line,").unwrap_or_default();
+                let digits = digits.split('}').next().unwrap_or_default();
+                found.push(Entry {
+                    depth: open.len(),
+                    name: format!("{module}{}/{}", function.trim(), arity(arguments.trim())),
+                    place: digits.parse().ok().map(|line| (file, line)),
+                });
+                if found.len() >= MAX_TERMS {
+                    break;
+                }
+            }
+            b'}' | b']' => {
+                open.pop();
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+/// How many arguments a function has, by their number or their list.
+fn arity(arguments: &str) -> String {
+    if is_number(arguments) {
+        return arguments.to_owned();
+    }
+    let Some(inside) = arguments.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) else {
+        return "?".to_owned();
+    };
+    let (mut depth, mut count, mut is_quoted) = (0_usize, usize::from(!inside.trim().is_empty()), false);
+    for byte in inside.bytes() {
+        match byte {
+            b'"' => is_quoted = !is_quoted,
+            _ if is_quoted => {}
+            b'{' | b'[' | b'(' => depth += 1,
+            b'}' | b']' | b')' => depth = depth.saturating_sub(1),
+            b'<' | b'#' => {}
+            b',' if depth == 0 => count += 1,
+            _ => {}
+        }
+    }
+    count.to_string()
+}
+
 impl Beam<'_> {
+    /// What a server's reason says: the error, and its stack. Of several the innermost came first.
+    fn close_reason(&mut self) {
+        let Some(term) = self.reason.take().filter(|term| !term.is_empty() && !self.text.has_raised()) else {
+            return;
+        };
+        let kind = term.trim_start_matches('{').split([',', '}']).next().unwrap_or_default();
+        let entries = entries(&term);
+        self.text.raise(kind, "");
+        let mut depths: Vec<usize> = entries.iter().map(|entry| entry.depth).collect();
+        depths.sort_unstable_by(|one, other| other.cmp(one));
+        depths.dedup();
+        for (number, depth) in depths.into_iter().enumerate() {
+            let title = if number == 0 { kind.to_owned() } else { "What it led to".to_owned() };
+            if !self.text.log.begin_backtrace(title, false) {
+                return;
+            }
+            for entry in entries.iter().filter(|entry| entry.depth == depth) {
+                let index = self.text.log.next_index();
+                let place = entry.place.map(|(file, line)| SourcePlace { file, line, column: None });
+                let frame = super::super::log::named(index, &entry.name, place);
+                self.text.log.push(backtrail_model::Frame { language: Some(Language::Beam), ..frame });
+            }
+        }
+        self.text.log.end_stack();
+    }
+
     /// Why a process that was called ended: `** (EXIT) time out`, `** (EXIT) an exception was raised:` and that exception.
     fn caused(&mut self, name: &str, message: &str) {
         if !self.text.log.has_room() {
@@ -238,6 +384,21 @@ mod tests {
             "=CRASH REPORT==== 1-Jan-2024::10:00:00 ===\n  crasher:\n    exception error: badarg\n      in function  ets:lookup/2\n        called as ets:lookup(shop,1)\n    stack: {shop,price,[1],[{file,\"src/shop.erl\"},{line,12}]},{shop,total,1,[{file,\"src/shop.erl\"},{line,20}]}\n",
         );
         assert_eq!(rows, ["ets:lookup/2 :0", "shop:price/? src/shop.erl:12", "shop:total/1 src/shop.erl:20"]);
+    }
+
+    #[test]
+    fn the_reason_of_a_server_and_rows_of_sentry() {
+        let (report, rows) = read(
+            "=ERROR REPORT==== 1-Jan-2024::10:00:00 ===\n** Generic server <0.106.0> terminating \n** Last message in was {price,<<\"a\">>}\n** Reason for termination == \n** {function_clause,\n       [{'Elixir.Shop',terminate,\n            [{function_clause,\n                 [{'Elixir.Shop',price,\n                      [<<\"a\">>,{b,[]}],\n                      [{file,\"lib/shop.ex\"},{line,12}]},\n                  {gen_server,handle_msg,5,[{file,\"gen_server.erl\"},{line,639}]}]},\n             []],\n            [{file,\"lib/shop.ex\"},{line,40}]},\n        {proc_lib,init_p_do_apply,3,[{file,\"proc_lib.erl\"},{line,237}]}]}\n\nBye\n",
+        );
+        assert_eq!(report.exception.as_ref().unwrap().kind.as_deref(), Some("function_clause"));
+        assert_eq!(rows, ["Shop.price/2 lib/shop.ex:12", "gen_server:handle_msg/5 gen_server.erl:639"]);
+        assert_eq!(report.process.backtraces[1].frames.len(), 2);
+        let (report, rows) = read(
+            "It says:\nElixir.KeyError: key :price not found\n  File \"lib/shop.ex\", line 12, in Shop.total/1\n  File \"gen_server.erl\", line 637, in :gen_server.try_dispatch/4\n",
+        );
+        assert_eq!(report.exception.as_ref().unwrap().kind.as_deref(), Some("KeyError"));
+        assert_eq!(rows.len(), 2);
     }
 
     #[test]

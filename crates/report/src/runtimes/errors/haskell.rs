@@ -28,9 +28,21 @@ impl<'t> Row<'t> {
     }
 }
 
+/// What a program says of a function of GHC's library that fails, without a stack: `shop: Prelude.head: empty list`
+/// (`errorEmptyList` in `GHC/List.hs`).
+fn bare(line: &str) -> Option<(&str, &str)> {
+    let (program, message) = line.split_once(": ")?;
+    let rest = message.strip_prefix("Prelude.")?;
+    let is_program = !program.is_empty() && !program.contains(char::is_whitespace);
+    let (function, what) = rest.split_once(": ")?;
+    let is_function = !function.is_empty() && !function.contains(char::is_whitespace);
+    (is_program && is_function && !what.is_empty()).then_some((program, message))
+}
+
 /// Whether a line tells that the text is of this kind.
 pub(super) fn is_sure(line: &str) -> bool {
     line == HEAD
+        || bare(line).is_some()
         || memchr::memchr(b',', line.as_bytes()).is_some()
             && memchr::memmem::find(line.as_bytes(), b", called at ").is_some()
             && Row::read(line).is_some_and(|row| place(row.at).is_some())
@@ -38,10 +50,18 @@ pub(super) fn is_sure(line: &str) -> bool {
 
 /// Reads such a text.
 pub(super) fn read(input: &[u8], start: usize, limits: &Limits) -> Option<Report> {
-    let mut reader =
-        Haskell { text: Text::new(Language::Haskell, limits), last: String::new(), called: Vec::new() };
+    let mut reader = Haskell {
+        text: Text::new(Language::Haskell, limits),
+        last: String::new(),
+        bare: None,
+        called: Vec::new(),
+    };
     drive(&mut reader, input, start);
-    let Haskell { mut text, called, .. } = reader;
+    let Haskell { mut text, called, bare, .. } = reader;
+    if let Some((program, message)) = bare.filter(|_| !text.has_raised()) {
+        text.raise("error", &message);
+        text.log.report.process.name.get_or_insert(program);
+    }
     if let Some(stack) = text.log.report.process.backtraces.first_mut() {
         // Each row's place is in the function that the next row says was called.
         for (frame, name) in stack.frames.iter_mut().zip(called.into_iter().skip(1)) {
@@ -57,6 +77,8 @@ struct Haskell<'l> {
     text: Text<'l>,
     /// The last line before the stack.
     last: String,
+    /// Program and message of the first line that needs no stack.
+    bare: Option<(String, String)>,
     /// The functions that the rows of the first stack say were called.
     called: Vec<String>,
 }
@@ -87,6 +109,9 @@ impl<'l> Reader<'l> for Haskell<'l> {
         }
         let Some(row) = Row::read(text) else {
             if !text.is_empty() && !self.text.has_raised() {
+                if self.bare.is_none() {
+                    self.bare = bare(text).map(|(program, message)| (program.to_owned(), message.to_owned()));
+                }
                 text.clone_into(&mut self.last);
             }
             return false;
@@ -103,6 +128,16 @@ impl<'l> Reader<'l> for Haskell<'l> {
 #[cfg(test)]
 mod tests {
     use crate::{Limits, parse};
+
+    #[test]
+    fn a_message_alone() {
+        let report = parse(b"shop: Prelude.head: empty list\n", &Limits::default()).unwrap();
+        assert_eq!(report.exception.unwrap().message.as_deref(), Some("Prelude.head: empty list"));
+        assert_eq!(report.process.name.as_deref(), Some("shop"));
+        for text in ["what is it: Prelude.head: x\n", "see: Prelude.head\n"] {
+            assert!(parse(text.as_bytes(), &Limits::default()).is_err(), "{text}");
+        }
+    }
 
     #[test]
     fn a_place_is_in_the_caller() {

@@ -1,5 +1,5 @@
 //! Errors that languages' runtimes print with names and places in the source: PHP, Ruby, Erlang and Elixir, OCaml, Haskell,
-//! Lua, Julia. Each has a reader of its own; what they share is here.
+//! Lua, Julia, Tcl. Each has a reader of its own; what they share is here.
 
 mod beam;
 mod haskell;
@@ -8,6 +8,7 @@ mod lua;
 mod ocaml;
 mod php;
 mod ruby;
+mod tcl;
 
 use super::log::{Log, SourcePlace, file_name, named};
 use crate::Limits;
@@ -26,6 +27,7 @@ fn language_of(line: &str) -> Option<Language> {
         () if haskell::is_sure(line) => Some(Language::Haskell),
         () if lua::is_sure(line) => Some(Language::Lua),
         () if julia::is_sure(line) => Some(Language::Julia),
+        () if tcl::is_sure(line) => Some(Language::Tcl),
         () => None,
     }
 }
@@ -54,6 +56,7 @@ pub(super) fn read(input: &[u8], start: usize, limits: &Limits) -> Option<Report
         Language::Haskell => haskell::read(input, start, limits),
         Language::Lua => lua::read(input, start, limits),
         Language::Julia => julia::read(input, start, limits),
+        Language::Tcl => tcl::read(input, start, limits),
         _ => None,
     }
 }

@@ -59,7 +59,8 @@ impl<'t> Head<'t> {
 
 /// What stands behind PHP's word for the error, and that word.
 fn behind_kind(line: &str) -> Option<(&str, &str)> {
-    const KINDS: [&str; 3] = ["Fatal error", "Parse error", "Recoverable fatal error"];
+    const KINDS: [&str; 4] =
+        ["Fatal error", "Parse error", "Recoverable fatal error", "Catchable fatal error"];
     const LOGGED: &str = "PHP message: ";
     let line = line.split_once(LOGGED).map_or(line, |(_, rest)| rest);
     let marked = line.find("PHP ").and_then(|at| line.get(at + 4..)).filter(|rest| {
@@ -98,7 +99,7 @@ fn place_of(text: &str) -> Option<(&str, u32)> {
 pub(super) fn is_sure(line: &str) -> bool {
     // This is asked of every line: the first byte dismisses most.
     let has = |word: &[u8]| memchr::memmem::find(line.as_bytes(), word).is_some();
-    let is_possible = matches!(line.as_bytes().first(), Some(b'P' | b'F' | b'R' | b'<' | b'`'))
+    let is_possible = matches!(line.as_bytes().first(), Some(b'P' | b'F' | b'R' | b'C' | b'<' | b'`'))
         || line.len() > 24
             && (memchr::memchr(b'P', line.as_bytes()).is_some() && has(b"PHP ")
                 || memchr::memchr(b'{', line.as_bytes()).is_some() && has(b"[object] ("));
@@ -107,11 +108,27 @@ pub(super) fn is_sure(line: &str) -> bool {
         && Head::read(line).is_some_and(|head| {
             head.place.is_some() || line.contains("PHP Fatal error: ") && line.contains(" Uncaught ")
         })
+        || is_row(line)
+}
+
+/// Whether a line is a row that nothing but PHP writes, where a framework has words of its own for the error:
+/// `#0 /srv/shop/Cart.php(12): Shop\Cart->total()`. In the place of the number `-1` CakePHP has where it was thrown.
+fn is_row(line: &str) -> bool {
+    let Some((number, rest)) = line.strip_prefix('#').and_then(|rest| rest.split_once(' ')) else {
+        return false;
+    };
+    let is_row = || {
+        let (place, call) = rest.split_once("): ")?;
+        let (file, line) = place.rsplit_once('(')?;
+        Some(file.ends_with(".php") && is_number(line) && call.contains('('))
+    };
+    is_number(number) && is_row().unwrap_or(false)
 }
 
 /// Reads such a text.
 pub(super) fn read(input: &[u8], start: usize, limits: &Limits) -> Option<Report> {
-    let mut reader = Php { text: Text::new(Language::Php, limits), place: None, part: Part::Before };
+    let mut reader =
+        Php { text: Text::new(Language::Php, limits), last: String::new(), place: None, part: Part::Before };
     drive(&mut reader, input, start);
     let Php { mut text, place, .. } = reader;
     let place = place.as_ref().map(|(file, line)| SourcePlace { file, line: *line, column: None });
@@ -136,6 +153,8 @@ enum Part {
 
 struct Php<'l> {
     text: Text<'l>,
+    /// The last line before an error that only its rows tell.
+    last: String,
     place: Option<(String, u32)>,
     part: Part,
 }
@@ -152,8 +171,22 @@ impl<'l> Reader<'l> for Php<'l> {
         }
         match self.part {
             Part::Before => {
+                if is_row(text) {
+                    let message = std::mem::take(&mut self.last);
+                    self.text.raise("", &message);
+                    self.part = Part::Stack;
+                    return self.row(text, line);
+                }
                 if let Some(head) = Head::read(text).filter(|_| is_sure(text)) {
                     self.head(&head, line);
+                } else if let Some(place) =
+                    text.strip_prefix("#-1 ").and_then(|place| place.strip_suffix(')'))
+                {
+                    self.set_place(
+                        place.rsplit_once('(').and_then(|(file, line)| Some((file, line.parse().ok()?))),
+                    );
+                } else if !text.is_empty() {
+                    text.clone_into(&mut self.last);
                 }
                 false
             }

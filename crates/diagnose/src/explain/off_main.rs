@@ -1,0 +1,67 @@
+//! Use of UIKit or AppKit off the main thread.
+
+use super::draft::Draft;
+use super::facts::Facts;
+use super::tables::throwers::method;
+use crate::names::{cite, own_frames, thread_label};
+use backtrail_model::{Frame, Thread};
+
+/// The queue of the main thread.
+const MAIN: &str = "com.apple.main-thread";
+
+/// Deeper frames have no say.
+const MAX_FRAMES: usize = 24;
+
+/// Beginnings of classes that may be used on the main thread alone. Others may be used on any: images, colors, fonts, paths.
+///
+/// Source: UIKit's documentation, "Use UIKit classes only from your app's main thread or main dispatch queue, unless otherwise
+/// indicated"; AppKit's likewise ("Thread Safety Summary").
+const CLASSES: [&str; 21] = [
+    "UIAlertController",
+    "UIApplication",
+    "UIButton",
+    "UICollectionView",
+    "UIControl",
+    "UIImageView",
+    "UILabel",
+    "UINavigationController",
+    "UIResponder",
+    "UIScene",
+    "UIScrollView",
+    "UITabBar",
+    "UITableView",
+    "UITextField",
+    "UITextView",
+    "UIView",
+    "UIWindow",
+    "NSApplication",
+    "NSView",
+    "NSWindow",
+    "NSMenu",
+];
+
+/// Adds that the thread that crashed is at work inside of a class of UIKit or AppKit, and is not the main thread.
+pub(super) fn add(facts: &Facts<'_>, draft: &mut Draft) {
+    let Some(thread) = facts.thread.filter(|thread| is_other(thread)) else { return };
+    let frames = own_frames(facts.report, &thread.frames);
+    let Some(frame) = frames.iter().take(MAX_FRAMES).find(|frame| is_main_only(frame)) else { return };
+    let queue = thread.queue.as_deref().unwrap_or_default();
+    draft.say(format!(
+        "The code is inside of UIKit or AppKit on the queue {queue}, which is not the main thread's."
+    ));
+    draft.cause("A view, a window or the application's object used off the main thread: these may be used on it alone.");
+    draft.next("Send that work to the main queue, and run with the Main Thread Checker: it names the call.");
+    draft.evidence(cite(facts.report, &thread_label(thread), frame));
+}
+
+/// Whether the report says that the thread served a queue, and that was the app's or a library's.
+fn is_other(thread: &Thread) -> bool {
+    let queue = thread.queue.as_deref();
+    queue.is_some_and(|queue| queue != MAIN && !queue.starts_with("com.apple.UIKit"))
+}
+
+fn is_main_only(frame: &Frame) -> bool {
+    let Some((class, _)) = frame.names().last().and_then(method) else { return false };
+    let class = class.split('(').next().unwrap_or(class);
+    CLASSES.contains(&class)
+}

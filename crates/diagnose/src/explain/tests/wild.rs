@@ -1,0 +1,300 @@
+//! What servers, desktops and phones send, as people paste it. Each text is our own, of the shape that was seen in a public issue or
+//! thread, whose maintainers said what it was.
+
+use super::phones::{expect, place};
+use crate::attribute;
+use backtrail_model::Report;
+use backtrail_report::{Limits, parse};
+
+fn read(text: &str) -> Report {
+    parse(text.as_bytes(), &Limits::default()).unwrap()
+}
+
+/// Whose code is to blame, by the word of the kind.
+fn whose(text: &str) -> &'static str {
+    let report = read(text);
+    attribute(&report, &crate::explain(&report)).verdict.as_str()
+}
+
+/// Frames of a panic that runtimes put there are no place, whatever underscore their symbols have.
+#[test]
+fn a_rust_stack_without_names_has_no_place() {
+    let text = "thread 'main' panicked at 'called `Option::unwrap()` on a `None` value', src/cart.rs:7:12\nstack backtrace:\n   0:        0x10a2b3c4d - <unknown>\n   1:        0x10a2b3c5e - _rust_begin_unwind\n   2:        0x7ff8a0e07034 - BaseThreadInitThunk\n   3:        0x7ff8a2da2651 - RtlUserThreadStart\n";
+    assert_eq!(place(text), None);
+    assert_eq!(whose(text), "unknown");
+}
+
+/// Files of Node's own are never the program's.
+#[test]
+fn nodes_own_check() {
+    let own = "node:internal/assert:14\n    throw new ERR_INTERNAL_ASSERTION(message);\n    ^\n\nError [ERR_INTERNAL_ASSERTION]: This is caused by either a bug in Node.js or incorrect usage of Node.js internals.\n    at assert (node:internal/assert:14:11)\n    at Socket.onSocketData (node:net:700:5)\n    at Socket.emit (node:events:519:28) {\n  code: 'ERR_INTERNAL_ASSERTION'\n}\n\nNode.js v20.11.0\n";
+    expect(
+        own,
+        "Error: This is caused by either a bug in Node.js or incorrect usage of Node.js internals.",
+        &["A check inside of Node.js itself failed.", "A fault of this version of Node.js"],
+        &["A package that uses"],
+    );
+    let with_package = own.replace(
+        "at Socket.emit (node",
+        "at wrap (/app/node_modules/pool/lib/a.js:3:1)\n    at Socket.emit (node",
+    );
+    expect(
+        &with_package,
+        "Error: This is caused by either a bug in Node.js or incorrect usage of Node.js internals.",
+        &["A package that uses what is inside of Node.js"],
+        &[],
+    );
+}
+
+/// Debuggers' stacks that end somewhere in the middle do not tell whose the program is.
+#[test]
+fn a_cut_stack_blames_nobody() {
+    let cut = "Program received signal SIGABRT, Aborted.\n#0  0x00007f10 in raise () from /lib64/libc.so.6\n#1  0x00007f20 in abort () from /lib64/libc.so.6\n#2  0x00007f30 in __libc_message () from /lib64/libc.so.6\n";
+    assert_eq!(whose(cut), "unknown");
+    expect(cut, "glibc ended the process with a message", &["Memory freed twice"], &[]);
+}
+
+/// Chromium prints what the signal was before the stack that it prints itself.
+#[test]
+fn chromium_prints_its_own_stack() {
+    let text = "Received signal 11 SEGV_MAPERR 000000000010\n#0 0x55d5c8a6a8e2 base::debug::CollectStackTrace()\n#1 0x55d5c8a5e5b3 base::debug::StackTrace::StackTrace()\n#2 0x55d5c8a6a3a1 base::debug::(anonymous namespace)::StackDumpSignalHandler()\n#3 0x7f5c2f642520 <unknown>\n#4 0x55d5c1111111 shop::Cart::Total()\n#5 0x55d5c1111222 shop::Main()\n[end of stack trace]\n";
+    let report = read(text);
+    let exception = report.exception.as_ref().unwrap();
+    assert_eq!(exception.signal.as_deref(), Some("SIGSEGV"));
+    assert_eq!(exception.address.map(backtrail_core::Avma::get), Some(0x10));
+    assert_eq!(place(text).as_deref(), Some("shop::Cart::Total()"));
+}
+
+/// SSE's aligned moves raise a general protection fault whatever the address.
+#[test]
+fn a_stack_of_the_kernel_that_is_not_aligned() {
+    let text = "[  10.0] general protection fault: 0000 [#1] SMP NOPTI\n[  10.0] CPU: 1 PID: 12 Comm: shop Not tainted 5.8.0 #1\n[  10.0] RIP: 0010:cart_total+0x2a/0x100 [shop]\n[  10.0] Code: 48 89 e5 <0f> 29 45 c0 90\n[  10.0] Call Trace:\n[  10.0]  cart_show+0x12/0x40 [shop]\n[  10.0] ---[ end trace 0123456789abcdef ]---\n";
+    let explanation = crate::explain(&read(text));
+    let all = format!("{explanation:?}");
+    assert!(all.contains("multiple of 16") && all.contains("not aligned to 16 bytes"), "{all}");
+    let other = text.replace("<0f> 29", "<48> 8b");
+    assert!(!format!("{:?}", crate::explain(&read(&other))).contains("multiple of 16"));
+}
+
+/// ZFS prints its failed checks and goes on.
+#[test]
+fn a_failed_check_of_zfs() {
+    let text = "[ 100.1] VERIFY3(remove == 0) failed (5 == 0)\n[ 100.1] PANIC at range_tree.c:485:range_tree_remove_impl()\n[ 100.1] Showing stack for process 812\n[ 100.1] CPU: 2 PID: 812 Comm: z_wr_iss Tainted: P           O      5.15.0 #1\n[ 100.1] Call Trace:\n[ 100.1]  <TASK>\n[ 100.1]  dump_stack_lvl+0x45/0x5b\n[ 100.1]  spl_dumpstack+0x25/0x30 [spl]\n[ 100.1]  spl_panic+0xd1/0xf3 [spl]\n[ 100.1]  range_tree_remove_impl+0x3a1/0x3c0 [zfs]\n[ 100.1]  metaslab_free_concrete+0x1b1/0x2a0 [zfs]\n[ 100.1]  </TASK>\n";
+    let explanation = crate::explain(&read(text));
+    assert!(format!("{explanation:?}").contains("zpool status -v"), "{explanation:?}");
+    assert_eq!(place(text).as_deref(), Some("range_tree_remove_impl"));
+}
+
+/// React Native ends Android apps by an exception of Java for an error of JavaScript.
+#[test]
+fn an_error_of_javascript_that_java_carries() {
+    let java = "    at com.facebook.react.modules.core.ExceptionsManagerModule.reportException(ExceptionsManagerModule.java:71)\n    at java.lang.reflect.Method.invoke(Native Method)\n    at com.facebook.react.bridge.JavaMethodWrapper.invoke(JavaMethodWrapper.java:372)\n";
+    let without = format!(
+        "com.facebook.react.common.JavascriptException: TypeError: undefined is not an object\n{java}"
+    );
+    expect(
+        &without,
+        "TypeError: undefined is not an object",
+        &["ReactNativeJS", "thrown in JavaScript"],
+        &["ExceptionsManagerModule.reportException is"],
+    );
+    assert_eq!(place(&without), None);
+    let with = format!(
+        "com.facebook.react.common.JavascriptException: TypeError: undefined is not an object, stack:\ntotal@12:345\nrender@13:77\n\n{java}"
+    );
+    assert_eq!(place(&with).as_deref(), Some("total"));
+}
+
+/// Valgrind tells that the program was ended, and the program why.
+#[test]
+fn valgrind_and_the_last_words_of_the_program() {
+    let text = "==12== Memcheck, a memory error detector\n==12== Command: ./shop\n==12== \nterminate called after throwing an instance of 'std::out_of_range'\n  what():  vector::_M_range_check\n==12== \n==12== Process terminating with default action of signal 6 (SIGABRT)\n==12==    at 0x5B0AE97: raise (raise.c:51)\n==12==    by 0x5B0C800: abort (abort.c:79)\n==12==    by 0x50B3892: __gnu_cxx::__verbose_terminate_handler() (vterminate.cc:95)\n==12==    by 0x10A3B4: Cart::total() (cart.cpp:12)\n==12==    by 0x10A4C5: main (main.cpp:7)\n";
+    let explanation = crate::explain(&read(text));
+    assert!(explanation.title.contains("std::out_of_range"), "{explanation:?}");
+    assert_eq!(place(text).as_deref(), Some("Cart::total()"));
+}
+
+#[test]
+fn qt_without_its_plugin() {
+    expect(
+        "qt.qpa.plugin: Could not load the Qt platform plugin \"xcb\" in \"/usr/lib/python3/site-packages/cv2/qt/plugins\" even though it was found.\nThis application failed to start because no Qt platform plugin could be initialized. Reinstalling the application may fix this problem.\n\nAborted (core dumped)\n",
+        "Qt's platform plugin could not be loaded: xcb",
+        &["OpenCV", "QT_DEBUG_PLUGINS", "libxcb-cursor0"],
+        &[],
+    );
+    let plain = "This application failed to start because it could not find or load the Qt platform plugin \"windows\" in \"\".\n";
+    expect(plain, "Qt's platform plugin could not be loaded: windows", &["platforms/"], &["OpenCV", "xcb"]);
+}
+
+#[test]
+fn libraries_that_dyld_could_not_map() {
+    let text = "Dyld Error Message:\n  Library not loaded: @rpath/Kit.framework/Kit\n  Referenced from: /private/var/containers/Bundle/Application/0/Shop.app/Shop\n  Reason: no suitable image found.  Did find:\n\t/private/var/containers/Bundle/Application/0/Shop.app/Frameworks/Kit.framework/Kit: mremap_encrypted() => -1, errno=12 for /private/var/containers/Bundle/Application/0/Shop.app/Frameworks/Kit.framework/Kit\n";
+    let whole = format!(
+        "Exception Type:  EXC_CRASH (SIGABRT)\nTermination Reason: DYLD, [0x1] Library missing\nTermination Description: DYLD, Library not loaded\n{text}"
+    );
+    let explanation = crate::explain(&read(&whole));
+    assert!(explanation.title.contains("no memory"), "{explanation:?}");
+}
+
+#[test]
+fn what_visual_studio_and_windbg_say() {
+    expect(
+        "Unhandled exception at 0x00007FF7891A4A56 in shop.exe: 0xC0000005: Access violation reading location 0x0000000000000018.\n",
+        "Null pointer read at 0x18 in shop.exe",
+        &["a member at offset 0x18"],
+        &[],
+    );
+    expect(
+        "Exception thrown: read access violation.\n**cart** was nullptr.\n",
+        "Null pointer: `cart`, read",
+        &["The code used cart, which was null."],
+        &[],
+    );
+    expect(
+        "Exception thrown: write access violation.\n**this** was 0xDDDDDDDD.\n",
+        "`this` was 0xdddddddd, write",
+        &["the object was freed"],
+        &[],
+    );
+    expect(
+        "Unhandled exception at 0x7B8E24C7 (ntdll.dll) in shop.exe: 0xC0000005: Access violation reading location 0xFFFFFFFF.\n",
+        "Access violation in ntdll.dll: the address was none",
+        &["is Windows' own", "aligned"],
+        &[],
+    );
+}
+
+/// A main thread that waits for the main queue waits for itself.
+#[test]
+fn a_sample_of_a_main_queue_that_waits_for_itself() {
+    let text = "Call graph:\n    2519 Thread_20361   DispatchQueue_1: com.apple.main-thread  (serial)\n      2519 start  (in dyld) + 1903  [0x18c6e90e0]\n        2519 main  (in Shop) + 40  [0x1000a3f28]\n          2519 -[Cart reload]  (in Shop) + 112  [0x1000a4010]\n            2519 _dispatch_sync_f_slow  (in libdispatch.dylib) + 148  [0x18c8ea0a4]\n              2519 __DISPATCH_WAIT_FOR_QUEUE__  (in libdispatch.dylib) + 368  [0x18c8ea0f0]\n                2519 __ulock_wait  (in libsystem_kernel.dylib) + 8  [0x18ca0ddf8]\n\nTotal number in stack (recursive counted multiple, when >=5):\n";
+    let explanation = crate::explain(&read(text));
+    let all = format!("{explanation:?}");
+    assert!(all.contains("waits for itself and will for ever") && all.contains("-[Cart reload]"), "{all}");
+    let partly = text.replace("                2519 __ulock_wait", "                2400 __ulock_wait");
+    assert!(!format!("{:?}", crate::explain(&read(&partly))).contains("for ever"));
+}
+
+#[test]
+fn errors_of_tcl() {
+    let text = "can't read \"total\": no such variable\n    while executing\n\"expr {$total + 1}\"\n    (procedure \"cart::add\" line 3)\n    invoked from within\n\"cart::add apple\"\n    (file \"shop.tcl\" line 12)\n";
+    let explanation = crate::explain(&read(text));
+    assert!(explanation.title.contains("can't read \"total\": no such variable"), "{explanation:?}");
+    assert_eq!(place(text).as_deref(), Some("cart::add"));
+}
+
+/// PHP tells who called with the wrong argument.
+#[test]
+fn php_and_the_call_that_was_wrong() {
+    let text = "PHP Catchable fatal error:  Argument 1 passed to Cart::add() must be an instance of Item, null given, called in /srv/shop/index.php on line 12 and defined in /srv/shop/cart.php on line 7\n";
+    let explanation = crate::explain(&read(text));
+    let all = format!("{explanation:?}");
+    assert!(all.contains("/srv/shop/index.php on line 12"), "{all}");
+}
+
+/// A kernel's log of a guard does not tell whether it ended the process.
+#[test]
+fn a_guard_in_a_kernel_log() {
+    let text = "2026-10-29 15:03:23.120 E kernel[0:1a2b] [shop:12] EXC_GUARD AST: type=0x1 flavor=0x200 target=0x3029f code=0x200002000003029f subcode=0x0\n";
+    let report = read(text);
+    assert_eq!(report.exception.as_ref().unwrap().kind.as_deref(), Some("EXC_GUARD"));
+}
+
+/// UIKit's views may be used on the main thread alone; images on any.
+#[test]
+fn uikit_on_another_queue() {
+    let text = "Incident Identifier: 1\nProcess: Shop [12]\nException Type: EXC_BAD_ACCESS (SIGSEGV)\nException Codes: KERN_INVALID_ADDRESS at 0x0000000000000020\nCrashed Thread: 3\n\nThread 3 name:  Dispatch queue: com.example.shop.queue\nThread 3 Crashed:\n0   libobjc.A.dylib  0x00000001836f41a0 objc_retain + 16\n1   UIKitCore  0x000000018e0eb9a4 -[UIView layoutIfNeeded] + 32\n2   Shop  0x0000000100012345 -[Cart total] + 8\n";
+    let has =
+        |text: &str| format!("{:?}", crate::explain(&read(text))).contains("which is not the main thread's");
+    assert!(has(text));
+    assert!(!has(&text.replace("com.example.shop.queue", "com.apple.main-thread")));
+    assert!(!has(&text.replace("UIView layoutIfNeeded", "UIImage imageNamed:")));
+}
+
+/// Android's log with tags alone holds a whole tombstone.
+#[test]
+fn a_log_of_tags_alone() {
+    let text = "A/art: art/runtime/runtime.cc:284] Runtime aborting\nA/libc: Fatal signal 6 (SIGABRT), code -6 in tid 96 (shop.app)\nI/DEBUG: *** *** *** *** *** *** *** *** *** *** *** *** *** *** *** ***\nI/DEBUG: ABI: 'arm'\nI/DEBUG: pid: 96, tid: 96, name: shop.app  >>> com.example.shop <<<\nI/DEBUG: signal 6 (SIGABRT), code -6 (SI_TKILL), fault addr --------\nI/DEBUG: Abort message: 'art/runtime/verifier/method_verifier.cc:33] Check failed: !IsExceptionPending() '\nI/DEBUG:     #00 pc 00037104  /system/lib/libc.so (tgkill+12)\nI/DEBUG:     #01 pc 00014dbb  /system/lib/libc.so (pthread_kill+52)\n";
+    assert!(
+        crate::explain(&read(text)).title.contains("IsExceptionPending"),
+        "{:?}",
+        crate::explain(&read(text))
+    );
+}
+
+/// Code that an interpreter of Unity's runs is the place, and not the interpreter.
+#[test]
+fn code_that_ilruntime_interprets() {
+    let text = "NullReferenceException: Object reference not set to an instance of an object.\nILRuntime.CLR.Method.CLRMethod.Invoke (ILRuntime.Runtime.Intepreter.ILIntepreter intepreter) (at Assets/ILRuntime/CLRMethod.cs:320)\nRethrow as ILRuntimeException: Object reference not set to an instance of an object.\nIL_0049: callvirt System.Void Shop.Item::Show()\nShop.Cart.Total(Int32 count, String name) D:/Shop/Cart.cs:Line 40\nShop.Main.Start() D:/Shop/Main.cs:Line 7\n";
+    assert_eq!(place(text).as_deref(), Some("Shop.Cart.Total"));
+}
+
+/// Flutter's own classes are known where a stack names no files.
+#[test]
+fn a_stack_of_flutter_without_files() {
+    let text = "flutter: ══╡ EXCEPTION CAUGHT BY WIDGETS LIBRARY ╞════════\nflutter: The following _CastError was thrown while finalizing the widget tree:\nflutter: Null check operator used on a null value\nflutter:\nflutter: When the exception was thrown, this was the stack:\nflutter: #0      Element.widget\nflutter: #1      _CartState.dispose\nflutter: #2      StatefulElement.unmount\n";
+    assert_eq!(place(text).as_deref(), Some("_CartState.dispose"));
+}
+
+/// HotSpot saves what its compiler needs where that crashed.
+#[test]
+fn a_crash_of_javas_compiler() {
+    let text = "#\n# A fatal error has been detected by the Java Runtime Environment:\n#\n#  SIGSEGV (0xb) at pc=0x00007f7bfaa351c9, pid=13060, tid=13080\n#\n# JRE version: OpenJDK Runtime Environment (13.0.1+9) (build 13.0.1+9)\n# Problematic frame:\n# V  [libjvm.so+0xce71c9]  PhaseIterGVN::transform_old(Node*)+0x159\n#\n# Compiler replay data is saved as:\n# /srv/replay_pid13060.log\n#\n";
+    let all = format!("{:?}", crate::explain(&read(text)));
+    assert!(all.contains("virtual machine's compiler (JIT)"), "{all}");
+    let other = text.replace("Compiler replay data", "The core dump");
+    assert!(!format!("{:?}", crate::explain(&read(&other))).contains("(JIT)"));
+}
+
+/// What the kernel reports by is neither a place nor to blame.
+#[test]
+fn a_stack_of_the_kernel_that_was_cut() {
+    let text = "Jan 24 22:35:30 host kernel: VERIFY3(0 == alloc(hdr)) failed (0 == 0)\nJan 24 22:35:30 host kernel: PANIC at arc.c:5245:arc_read()\nJan 24 22:35:30 host kernel: Showing stack for process 12605\nJan 24 22:35:30 host kernel: Call Trace:\nJan 24 22:35:30 host kernel:  dump_stack+0x5c/0x85\nJan 24 22:35:30 host kernel:  spl_panic+0xc8/0x110 [spl]\nJan 24 22:35:30 host kernel:  ? dnode_setdirty+0x4d/0xf0 [zfs]\n";
+    assert_eq!(place(text), None);
+    assert_eq!(whose(text), "unknown");
+}
+
+/// Valgrind's words of an address that it does not know end as those of freed memory do.
+#[test]
+fn valgrind_and_an_address_next_to_null() {
+    let text = "==12== Memcheck, a memory error detector\n==12== Command: ./shop\n==12== \n==12== Invalid read of size 8\n==12==    at 0x10A3B4: total (cart.c:12)\n==12==    by 0x10A4C5: main (main.c:7)\n==12==  Address 0x10 is not stack'd, malloc'd or (recently) free'd\n==12== \n";
+    expect(
+        text,
+        "Valgrind: Invalid read where there is no block, next to null",
+        &["A pointer that was never set"],
+        &["after it had been freed"],
+    );
+    let far = text.replace("0x10 is", "0x5203d98 is");
+    expect(&far, "Valgrind: Invalid read where there is no block", &[], &["next to null"]);
+}
+
+/// Old releases of Rust name the functions of their library without its name.
+#[test]
+fn a_panic_of_an_old_rust() {
+    let text = "thread '<main>' panicked at 'called `Option::unwrap()` on a `None` value', ../src/libcore/option.rs:330\nstack backtrace:\n   1:     0x7f2b0a3f6a20 - sys::backtrace::tracing::imp::write::hf7e21f48f7cb711bEju\n   2:     0x7f2b0a3f9a5b - panicking::default_handler::_<closure>::closure.42502\n   3:     0x7f2b0a3c9d1d - sys_common::unwind::begin_unwind_inner::hf13a3e016c1e78e1bct\n   4:     0x7f2b0a3f5f51 - rust_begin_unwind\n   5:     0x7f2b0a424c9f - panicking::panic_fmt::h9f005ee999496200zYL\n   6:     0x7f2b0a31d5a4 - option::Option<T>::unwrap::h16515609606882990218\n   7:     0x7f2b0a31d1f0 - shop::total::hdeadbeef\n";
+    assert_eq!(place(text).as_deref(), Some("shop::total::hdeadbeef"));
+}
+
+/// LLDB names images of Apple's without their path.
+#[test]
+fn lldb_names_the_systems_libraries() {
+    let text = "* thread #1, queue = 'com.apple.main-thread', stop reason = signal SIGSTOP\n  * frame #0: 0x00000001953ce7d8 libsystem_kernel.dylib`__psynch_mutexwait + 8\n    frame #1: 0x0000000195467ab8 libsystem_pthread.dylib`_pthread_mutex_lock_slow + 264\n    frame #2: 0x0000000194ba2f9c libobjc.A.dylib`recursive_mutex_tt<false>::lock() + 16\n    frame #3: 0x0000000194b9bbf8 libobjc.A.dylib`objc_sync_enter + 36\n    frame #4: 0x0000000100062e7c Shop`-[Cart total] + 88 at Cart.m:108\n";
+    assert_eq!(place(text).as_deref(), Some("-[Cart total]"));
+}
+
+/// Classes of Java are none of .NET's, though their rows look alike in consoles.
+#[test]
+fn an_exception_of_java_is_none_of_dot_net() {
+    let text = "java.lang.IllegalStateException: \n  at com.example.Cart.total (Cart.java:12)\n  at com.example.Main.main (Main.java:7)\n";
+    assert!(read(text).source.is_android_or_java());
+    assert_eq!(place(text).as_deref(), Some("com.example.Cart.total"));
+    let play = "Exception com.facebook.react.common.JavascriptException:\n  at com.facebook.react.modules.core.ExceptionsManagerModule.reportException (ExceptionsManagerModule.java:72)\n  at java.lang.reflect.Method.invoke\n";
+    assert_eq!(place(play), None);
+}
+
+/// What is thrown once more by a run loop tells nothing of the crash reporter's handler.
+#[test]
+fn a_handler_behind_a_rethrow_is_no_place() {
+    let text = "Exception Type:  EXC_CRASH (SIGABRT)\nCrashed Thread:  2\n\nThread 2 Crashed:\n0   libsystem_kernel.dylib  0x1980371e0 __pthread_kill + 8\n1   libsystem_c.dylib  0x197fac978 abort + 108\n2   Shop  0x1000a1234 uncaught_exception_handler + 32\n3   CoreFoundation  0x182a2a1b0 __handleUncaughtException + 652\n4   libobjc.A.dylib  0x1974d3f3c _objc_terminate() + 112\n5   libc++abi.dylib  0x197290af8 std::__terminate(void (*)()) + 16\n6   libc++abi.dylib  0x1972908f0 __cxa_rethrow + 144\n7   libobjc.A.dylib  0x1974d3e04 objc_exception_rethrow + 44\n8   CoreFoundation  0x182935e3c CFRunLoopRunSpecific + 552\n9   WebCore  0x192e4d1a8 RunWebThread(void*) + 468\n";
+    assert_ne!(place(text).as_deref(), Some("uncaught_exception_handler"));
+}
