@@ -40,7 +40,7 @@ fn all_frames(report: &Report) -> impl Iterator<Item = &Frame> {
 }
 
 /// Words of the form, which the model states by its own structure.
-const FORM: &str = "in at from File line created by BuildId goroutine null of thread Thread frame mod stack V C J j abs virt";
+const FORM: &str = "in at from File line created by BuildId goroutine null of thread Thread frame mod stack V C J j abs virt unknown";
 
 #[test]
 fn every_word_is_in_the_model() {
