@@ -216,10 +216,7 @@ impl Log<'_> {
             self.reason = Some(text.to_owned());
             return;
         }
-        let last = self.said.last_mut().and_then(|last| Some((last_words::what(last, text)?, last)));
-        if let Some((what, last)) = last {
-            last.push('\n');
-            last.push_str(what);
+        if last_words::goes_on(self.said.last_mut(), text) {
             return;
         }
         if last_words::is(text) && self.said.len() < MAX_SAID {

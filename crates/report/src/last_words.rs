@@ -247,11 +247,19 @@ fn code_as_printed(code: u32) -> String {
     if code < 256 { code.to_string() } else { format!("{code:#x}") }
 }
 
-/// The second line of what GNU's library prints of an exception, which has its text.
-pub(crate) fn what<'t>(said: &str, line: &'t str) -> Option<&'t str> {
-    let is_open = !said.contains('\n') && said.contains("terminate called after throwing an instance of ");
-    let text = is_open.then(|| Logged::read(line).text)?;
-    text.starts_with("what(): ").then_some(text)
+/// Adds the second line of what GNU's library prints of an exception, which has its text, to the first one. Says whether it is that.
+pub(crate) fn goes_on(said: Option<&mut String>, line: &str) -> bool {
+    let is_open = |said: &&mut String| {
+        !said.contains('\n') && said.contains("terminate called after throwing an instance of ")
+    };
+    let Some(said) = said.filter(is_open) else { return false };
+    let text = Logged::read(line).text;
+    let is_text = text.starts_with("what(): ");
+    if is_text {
+        said.push('\n');
+        said.push_str(text);
+    }
+    is_text
 }
 
 fn name_process(report: &mut Report, name: Option<&str>, pid: Option<u64>) {

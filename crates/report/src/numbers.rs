@@ -41,6 +41,11 @@ pub(crate) fn signal(number: u64, is_linux: bool) -> Option<&'static str> {
     })
 }
 
+/// A number with `0x` before it.
+pub(crate) fn hex(text: &str) -> Option<u64> {
+    u64::from_str_radix(text.strip_prefix("0x")?, 16).ok()
+}
+
 /// Whether a text is a decimal number of digits alone.
 pub(crate) fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())

@@ -1,6 +1,6 @@
 //! What programs say of a signal that they caught, before the stack that they print themselves.
 
-use crate::numbers::{signal, signal_in_words};
+use crate::numbers::{hex, signal, signal_in_words};
 
 /// What a program says of a signal that it caught, before its own stack: `Redis 7.0.0 crashed by signal: 11, si_code: 1`,
 /// `mysqld got signal 11 ;`, `*** Caught signal (Segmentation fault) **`, `Received signal 11 SEGV_MAPERR 000000000010`,
@@ -52,9 +52,4 @@ pub(crate) fn chromiums_signal(line: &str) -> Option<(&'static str, Option<u64>)
 
 fn word(text: &str) -> &str {
     text.split_whitespace().next().unwrap_or_default()
-}
-
-/// A number with `0x` before it.
-fn hex(text: &str) -> Option<u64> {
-    u64::from_str_radix(text.strip_prefix("0x")?, 16).ok()
 }

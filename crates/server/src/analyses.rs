@@ -29,6 +29,12 @@ pub(crate) fn bytes(app: &State, report: &Report) -> Result<Vec<u8>, Refused> {
     Ok(app.objects.get(&app.database, &report.blob)?)
 }
 
+/// A report of a project, by its id.
+pub(crate) fn report(app: &State, project: i64, event_id: &str) -> Result<Report, Refused> {
+    let found = app.database.read(|connection| views::report(connection, project, event_id))?;
+    found.ok_or_else(Refused::not_found)
+}
+
 /// One of the files that came along with a report, by where it stands among them: its name and its bytes.
 pub(crate) fn attachment(app: &State, report: &Report, position: i64) -> Result<(String, Vec<u8>), Refused> {
     let all = app.database.read(|connection| views::attachments(connection, report))?;

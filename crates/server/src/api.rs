@@ -256,8 +256,7 @@ async fn report(
     headers: HeaderMap,
 ) -> Result<Response, Refused> {
     of_project(&app, project, headers, query, move |app, project| {
-        let found = app.database.read(|connection| views::report(connection, project.id, &report))?;
-        let found = found.ok_or_else(Refused::not_found)?;
+        let found = analyses::report(app, project.id, &report)?;
         let mut value = report_json(&found);
         let attachments = app.database.read(|connection| views::attachments(connection, &found))?;
         let attachments: Vec<_> = attachments
@@ -285,8 +284,7 @@ async fn raw_report(
     headers: HeaderMap,
 ) -> Result<Response, Refused> {
     of_project(&app, project, headers, query, move |app, project| {
-        let found = app.database.read(|connection| views::report(connection, project.id, &report))?;
-        let found = found.ok_or_else(Refused::not_found)?;
+        let found = analyses::report(app, project.id, &report)?;
         Ok(as_attachment(&format!("report-{}", found.event_id), analyses::bytes(app, &found)?))
     })
     .await
@@ -300,8 +298,7 @@ async fn attachment(
     headers: HeaderMap,
 ) -> Result<Response, Refused> {
     of_project(&app, project, headers, query, move |app, project| {
-        let found = app.database.read(|connection| views::report(connection, project.id, &report))?;
-        let found = found.ok_or_else(Refused::not_found)?;
+        let found = analyses::report(app, project.id, &report)?;
         let (name, bytes) = analyses::attachment(app, &found, position)?;
         Ok(as_attachment(&name, bytes))
     })

@@ -380,6 +380,11 @@ fn deliver<T: 'static>(done: Result<T>, answer: Sender<Result<T>>) -> Deliver {
     })
 }
 
+/// A text as a pattern of SQL's `LIKE` with `ESCAPE '\'`: no sign of it stands for others.
+pub(crate) fn plain_pattern(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_")
+}
+
 /// Whether the schema is this program's.
 pub(crate) fn is_current(connection: &Connection) -> Result<bool> {
     Ok(connection.version()? == LATEST)

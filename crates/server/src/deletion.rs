@@ -3,11 +3,11 @@
 //! Bytes go, and what was read from them; the row stays with its release, system, day, app and owner, so that counts stay what they were.
 
 use crate::admin;
+use crate::analyses;
 use crate::database::{Connection, OptionalExtension as _, Result, Row, params};
 use crate::http::{self, Refused, blocking};
 use crate::retention;
 use crate::state::{App, State};
-use crate::views;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Path, State as Shared};
@@ -43,8 +43,7 @@ async fn one(
 ) -> Result<Response, Refused> {
     blocking(&app, move |app| {
         let project = admin::project(app, &name, &headers)?;
-        let found = app.database.read(|connection| views::report(connection, project.id, &report))?;
-        let found = found.ok_or_else(Refused::not_found)?;
+        let found = analyses::report(app, project.id, &report)?;
         let event_id = found.event_id.clone();
         let candidate = app.database.read(move |connection| candidate(connection, project.id, &event_id))?;
         let removed = remove(app, candidate.into_iter().map(|candidate| candidate.id).collect())?;

@@ -409,8 +409,7 @@ async fn report(
 ) -> Response {
     visit(&app, headers, uri, project, move |visit| {
         let project = visit.project.id;
-        let found = visit.app.database.read(|connection| views::report(connection, project, &report))?;
-        let found = found.ok_or_else(Refused::not_found)?;
+        let found = analyses::report(visit.app, project, &report)?;
         let analysis = if found.state == "unreadable" { None } else { analysis(visit.app, &found).ok() };
         let attachments = visit.app.database.read(|connection| views::attachments(connection, &found))?;
         Ok(html(lists::report(&visit.session, &visit.project, &found, &attachments, analysis.as_ref())))
@@ -426,8 +425,7 @@ async fn raw_report(
 ) -> Response {
     visit(&app, headers, uri, project, move |visit| {
         let project = visit.project.id;
-        let found = visit.app.database.read(|connection| views::report(connection, project, &report))?;
-        let found = found.ok_or_else(Refused::not_found)?;
+        let found = analyses::report(visit.app, project, &report)?;
         let name = format!("report-{}", found.event_id);
         Ok(as_attachment(&name, analyses::bytes(visit.app, &found)?))
     })
@@ -442,8 +440,7 @@ async fn attachment(
 ) -> Response {
     visit(&app, headers, uri, project, move |visit| {
         let project = visit.project.id;
-        let found = visit.app.database.read(|connection| views::report(connection, project, &report))?;
-        let found = found.ok_or_else(Refused::not_found)?;
+        let found = analyses::report(visit.app, project, &report)?;
         let (name, bytes) = analyses::attachment(visit.app, &found, position)?;
         Ok(as_attachment(&name, bytes))
     })

@@ -1,6 +1,6 @@
 //! What is shown of projects, issues and reports: queries, each of one project.
 
-use crate::database::{Connection, Give, OptionalExtension as _, Result, Row, params};
+use crate::database::{Connection, Give, OptionalExtension as _, Result, Row, params, plain_pattern};
 use crate::time::{day, now};
 use std::fmt::Write as _;
 
@@ -147,15 +147,7 @@ impl Sought {
 
 /// A value as a pattern of SQL's `LIKE`.
 fn pattern(value: &str) -> String {
-    let mut pattern = String::with_capacity(value.len());
-    for letter in value.chars() {
-        match letter {
-            '*' => pattern.push('%'),
-            '%' | '_' | '\\' => pattern.extend(['\\', letter]),
-            _ => pattern.push(letter),
-        }
-    }
-    pattern
+    plain_pattern(value).replace('*', "%")
 }
 
 /// An issue; one that was merged leads to that which it is a part of.

@@ -4,11 +4,11 @@ use crate::bytes::{u16_at, u32_at, u64_at, word_at};
 use crate::{Error, ErrorKind, Limits};
 use backtrail_core::{Arch, Avma};
 
-pub(super) const PT_LOAD: u32 = 1;
+pub(crate) const PT_LOAD: u32 = 1;
 pub(super) const PT_DYNAMIC: u32 = 2;
-pub(super) const PT_NOTE: u32 = 4;
+pub(crate) const PT_NOTE: u32 = 4;
 pub(super) const PT_PHDR: u32 = 6;
-pub(super) const PF_X: u32 = 1;
+pub(crate) const PF_X: u32 = 1;
 pub(super) const PF_W: u32 = 2;
 pub(super) const PF_R: u32 = 4;
 
@@ -130,7 +130,7 @@ fn extended_count(data: &[u8], is_64: bool) -> Option<u64> {
 }
 
 /// The program header at a position.
-pub(super) fn segment(data: &[u8], at: usize, is_64: bool) -> Option<Segment> {
+pub(crate) fn segment(data: &[u8], at: usize, is_64: bool) -> Option<Segment> {
     let word = |offset: usize| word_at(data, at.checked_add(offset)?, is_64);
     let half = |offset: usize| u32_at(data, at.checked_add(offset)?);
     let [flags, offset, start, file_size, memory_size] =

@@ -102,8 +102,9 @@ fn describe(
     }
 }
 
-/// The GNU build id among notes.
-pub(super) fn build_id(notes: &[u8]) -> Option<ImageId> {
+/// The GNU build id among notes. gABI, "Note Section": sizes of name and content, type, and both padded to four bytes. Neither
+/// allocates nor locks: crash handlers ask, too.
+pub(crate) fn build_id(notes: &[u8]) -> Option<ImageId> {
     let mut at = 0_usize;
     loop {
         let size = |at: usize| usize::try_from(u32_at(notes, at)?).ok();

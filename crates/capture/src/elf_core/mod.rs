@@ -9,7 +9,7 @@ pub(crate) mod auxv;
 mod dynamic;
 pub(crate) mod header;
 pub(crate) mod images;
-mod memory_elf;
+pub(crate) mod memory_elf;
 mod notes;
 mod process;
 pub(crate) mod signals;

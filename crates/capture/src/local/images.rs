@@ -1,6 +1,9 @@
 //! The images of this process.
 
 use crate::Limits;
+use crate::bytes::{u16_at, u64_at};
+use crate::elf_core::header::{PF_X, PT_LOAD, PT_NOTE, segment};
+use crate::elf_core::memory_elf;
 use crate::remote::Maps;
 use backtrail_core::{AddrRange, Avma, Bias, ImageId, ReadMemory as _, Svma};
 use backtrail_sys::linux::{OwnMemory, loader};
@@ -108,26 +111,12 @@ fn image(loaded: &loader::Loaded<'_>, path: PathBuf, is_program: bool) -> Option
 /// Notes larger than this hold no build id.
 const MAX_NOTES: u64 = 64 << 10;
 
-/// The build id among the notes at `range`. gABI, "Note Section": sizes of name and content, type, and both padded to
-/// four bytes.
+/// The build id among the notes at `range`.
 fn build_id(range: AddrRange<Avma>) -> Option<ImageId> {
     let size = usize::try_from(range.size()).ok().filter(|size| *size as u64 <= MAX_NOTES)?;
     let mut bytes = vec![0; size];
     OwnMemory::without_stack().read(range.start(), &mut bytes).ok()?;
-    find_build_id(&bytes)
-}
-
-fn find_build_id(mut notes: &[u8]) -> Option<ImageId> {
-    const NT_GNU_BUILD_ID: u32 = 3;
-    loop {
-        let (name_size, size, kind) = (word(notes, 0)? as usize, word(notes, 4)? as usize, word(notes, 8)?);
-        let content_at = 12usize.checked_add(name_size.checked_next_multiple_of(4)?)?;
-        let end = content_at.checked_add(size)?;
-        if kind == NT_GNU_BUILD_ID && notes.get(12..)?.starts_with(b"GNU\0") {
-            return ImageId::from_build_id(notes.get(content_at..end)?);
-        }
-        notes = notes.get(end.checked_next_multiple_of(4)?..)?;
-    }
+    memory_elf::build_id(&bytes)
 }
 
 /// An image as its header in memory describes it.
@@ -157,55 +146,31 @@ pub fn image_at(start: Avma) -> Option<FoundImage> {
     let memory = OwnMemory::without_stack();
     let mut header = [0; HEADER];
     memory.read(start, &mut header).ok()?;
-    // 64 bits, of this processor's byte order.
-    let is_elf = header.starts_with(b"\x7fELF\x02")
-        && header.get(5) == Some(&(1 + u8::from(cfg!(target_endian = "big"))));
-    let (at, size, count) = (field(&header, 32)?, half(&header, 54)?, half(&header, 56)?);
+    // 64 bits, little-endian.
+    let is_elf = header.starts_with(b"\x7fELF\x02\x01");
+    let (at, size, count) = (u64_at(&header, 32)?, u16_at(&header, 54)?, u16_at(&header, 56)?);
     if !is_elf || usize::from(size) != PROGRAM_HEADER || count > MAX_PROGRAM_HEADERS {
         return None;
     }
     let mut room = [0; PROGRAM_HEADER * MAX_PROGRAM_HEADERS as usize];
     let headers = room.get_mut(..PROGRAM_HEADER * usize::from(count))?;
     memory.read(start.checked_add(at)?, headers).ok()?;
-    let all = || headers.chunks_exact(PROGRAM_HEADER);
     let of = |kind: u32| {
-        let is_kind = move |header: &&[u8]| word(header, 0) == Some(kind);
-        all().filter(is_kind).filter_map(|header| Some((field(header, 16)?, field(header, 40)?)))
+        let all = (0..usize::from(count)).filter_map(|index| segment(headers, index * PROGRAM_HEADER, true));
+        all.filter(move |segment| segment.kind == kind)
     };
-    let is_code = |header: &&[u8]| {
-        word(header, 0) == Some(PT_LOAD) && word(header, 4).is_some_and(|flags| flags & PF_X != 0)
-    };
-    let code = Svma::new(all().find(is_code).and_then(|header| field(header, 16))?);
-    let low = of(PT_LOAD).map(|(address, _)| address).min()?;
-    let high = of(PT_LOAD).filter_map(|(address, size)| address.checked_add(size)).max()?;
-    let bias = Bias::between(start, Svma::new(low & !(PAGE - 1)));
-    let range = AddrRange::new(bias.to_avma(Svma::new(low))?, bias.to_avma(Svma::new(high))?);
-    let id = of(PT_NOTE).find_map(|(address, size)| {
+    let code = of(PT_LOAD).find(|segment| segment.flags & PF_X != 0)?.start;
+    let low = of(PT_LOAD).map(|segment| segment.start).min()?;
+    let high = of(PT_LOAD).filter_map(|segment| segment.start.checked_add(segment.memory_size)).max()?;
+    let bias = Bias::between(start, Svma::new(low.get() & !(PAGE - 1)));
+    let place = |stated: Avma| bias.to_avma(Svma::new(stated.get()));
+    let id = of(PT_NOTE).find_map(|segment| {
         let mut notes = [0; 1024];
-        let notes = notes.get_mut(..usize::try_from(size).ok()?.min(1024))?;
-        memory.read(bias.to_avma(Svma::new(address))?, notes).ok()?;
-        find_build_id(notes)
+        let notes = notes.get_mut(..usize::try_from(segment.memory_size).ok()?.min(1024))?;
+        memory.read(place(segment.start)?, notes).ok()?;
+        memory_elf::build_id(notes)
     });
-    Some(FoundImage { range, bias, code: bias.to_avma(code)?, id })
-}
-
-/// Kinds of program headers.
-const PT_LOAD: u32 = 1;
-/// See [`PT_LOAD`].
-const PT_NOTE: u32 = 4;
-/// A flag of program headers: the segment holds code.
-const PF_X: u32 = 1;
-
-fn field(bytes: &[u8], at: usize) -> Option<u64> {
-    bytes.get(at..)?.first_chunk().map(|field| u64::from_ne_bytes(*field))
-}
-
-fn word(bytes: &[u8], at: usize) -> Option<u32> {
-    bytes.get(at..)?.first_chunk().map(|word| u32::from_ne_bytes(*word))
-}
-
-fn half(bytes: &[u8], at: usize) -> Option<u16> {
-    bytes.get(at..)?.first_chunk().map(|half| u16::from_ne_bytes(*half))
+    Some(FoundImage { range: AddrRange::new(place(low)?, place(high)?), bias, code: place(code)?, id })
 }
 
 /// The kernel's library where the loader does not list it: so many pages as can be read.
@@ -298,9 +263,9 @@ mod tests {
         };
         let notes = [note(b"stapsdt\0", 3, b"abc"), note(b"GNU\0", 1, &[0; 16]), note(b"GNU\0", 3, &[7; 20])];
         let notes = notes.concat();
-        assert_eq!(find_build_id(&notes), ImageId::from_build_id(&[7; 20]));
+        assert_eq!(memory_elf::build_id(&notes), ImageId::from_build_id(&[7; 20]));
         for size in 0..notes.len() {
-            assert_eq!(find_build_id(&notes[..size]), None, "{size}");
+            assert_eq!(memory_elf::build_id(&notes[..size]), None, "{size}");
         }
     }
 }

@@ -499,12 +499,8 @@ fn windows(report: &Report, path: &str, image: &str) -> Ownership {
     {
         return told(OwnerKind::System, format!("{path} is where Windows keeps its libraries"));
     }
-    if WINDOWS_LIBRARIES.contains(&name.as_str()) {
-        return told(OwnerKind::System, format!("{image} is a library of Windows or .NET"));
-    }
     // WinDbg leaves the extension out.
-    let with_end = format!("{name}.dll");
-    if WINDOWS_LIBRARIES.contains(&with_end.as_str()) {
+    if [&name, &format!("{name}.dll")].iter().any(|name| WINDOWS_LIBRARIES.contains(&name.as_str())) {
         return told(OwnerKind::System, format!("{image} is a library of Windows or .NET"));
     }
     if name.ends_with(".exe") {

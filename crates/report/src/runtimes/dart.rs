@@ -72,9 +72,7 @@ impl<'t> NamedRow<'t> {
         };
         Some(Self { index, name: name.trim(), place })
     }
-}
 
-impl<'t> NamedRow<'t> {
     /// As Sentry's pages have it: `libapp   0x6d72af1b14 _ShopState.total (package:shop/cart.dart:12)`.
     fn of_sentry(line: &'t str) -> Option<Self> {
         let (image, rest) = line.split_once(' ')?;

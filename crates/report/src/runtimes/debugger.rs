@@ -43,7 +43,8 @@ impl<'l> Reader<'l> for Debugger<'l> {
 
     fn line(&mut self, text: &str, line: &Line<'_>) -> bool {
         let trimmed = text.trim();
-        if self.goes_on(trimmed) {
+        let said = self.log.report.app_info.last_mut();
+        if last_words::goes_on(said.and_then(|info| info.lines.last_mut()), trimmed) {
             return false;
         }
         // Markdown takes the `#` of rows for that of headings.
@@ -116,20 +117,6 @@ impl<'l> Reader<'l> for Debugger<'l> {
 impl<'l> Debugger<'l> {
     pub(super) fn new(log: Log<'l>) -> Self {
         Self { log, current: None, is_native: false, open: None, span: 0..0 }
-    }
-
-    /// The text of an exception of C++, which GNU's library prints behind its type.
-    fn goes_on(&mut self, line: &str) -> bool {
-        let last = self.log.report.app_info.last_mut().and_then(|info| info.lines.last_mut());
-        let Some((last, what)) = last
-            .and_then(|last| Some((last_words::what(last, line)?, last)))
-            .map(|(what, last)| (last, what))
-        else {
-            return false;
-        };
-        last.push('\n');
-        last.push_str(what);
-        true
     }
 
     /// A row that the program printed itself.

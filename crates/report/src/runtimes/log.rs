@@ -5,6 +5,7 @@ use crate::Limits;
 use crate::apple_text::{Line, Lines};
 use crate::log_prefix::plain;
 use crate::notes::Notes;
+pub(super) use crate::numbers::hex;
 use crate::numbers::is_number;
 use backtrail_core::{Avma, FrameAddress, ImageId, Trust};
 use backtrail_model::{Backtrace, Frame, Image, Report, ReportedSymbol, Section, Source, Thread};
@@ -244,11 +245,6 @@ pub(super) fn place(text: &str) -> Option<SourcePlace<'_>> {
         None if rest.is_empty() => None,
         None => Some(SourcePlace { file: rest, line: last.parse().ok()?, column: None }),
     }
-}
-
-/// A number with `0x` before it.
-pub(super) fn hex(text: &str) -> Option<u64> {
-    u64::from_str_radix(text.strip_prefix("0x")?, 16).ok()
 }
 
 /// The word that a text begins with, and the rest.

@@ -105,12 +105,9 @@ impl Valgrind<'_> {
     /// What the program itself printed before its end.
     fn printed(&mut self, text: &str) {
         let said = &mut self.log.report.app_info;
-        if let Some(last) = said.last_mut().and_then(|info| info.lines.last_mut())
-            && let Some(what) = last_words::what(last, text)
-        {
-            last.push('\n');
-            last.push_str(what);
-        } else if said.len() < MAX_SAID && last_words::is_librarys(text) {
+        let has_room = said.len() < MAX_SAID;
+        let goes_on = last_words::goes_on(said.last_mut().and_then(|info| info.lines.last_mut()), text);
+        if !goes_on && has_room && last_words::is_librarys(text) {
             last_words::add(&mut self.log.report, text);
         }
     }

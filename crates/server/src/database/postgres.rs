@@ -10,7 +10,7 @@ mod address;
 mod tls;
 
 use super::values::{ColumnRef, Given, Value};
-use super::{DatabaseError, Result};
+use super::{DatabaseError, Result, plain_pattern};
 use address::Address;
 use postgres::binary_copy::BinaryCopyInWriter;
 use postgres::fallible_iterator::FallibleIterator as _;
@@ -289,10 +289,7 @@ pub(super) fn is_gone(column: &str) -> String {
 
 /// No sign of a word stands for others.
 pub(super) fn search(words: &[String], first: usize) -> (String, Vec<String>) {
-    let plain = |word: &String| {
-        let word = word.to_lowercase().replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_");
-        format!("%{word}%")
-    };
+    let plain = |word: &String| format!("%{}%", plain_pattern(&word.to_lowercase()));
     if words.is_empty() {
         return (String::new(), Vec::new());
     }
