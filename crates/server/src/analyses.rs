@@ -35,7 +35,7 @@ pub(crate) fn report(app: &State, project: i64, event_id: &str) -> Result<Report
     found.ok_or_else(Refused::not_found)
 }
 
-/// One of the files that came along with a report, by where it stands among them: its name and its bytes.
+/// An attachment of a report, by its position: its name and its bytes.
 pub(crate) fn attachment(app: &State, report: &Report, position: i64) -> Result<(String, Vec<u8>), Refused> {
     let all = app.database.read(|connection| views::attachments(connection, report))?;
     let found = all.into_iter().find(|attachment| attachment.position == position);

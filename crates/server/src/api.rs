@@ -290,7 +290,7 @@ async fn raw_report(
     .await
 }
 
-/// A file that came along with a report, in the same way.
+/// An attachment of a report, in the same way.
 async fn attachment(
     Shared(app): Shared<App>,
     Path((project, report, position)): Path<(String, String, i64)>,

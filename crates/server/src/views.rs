@@ -265,7 +265,7 @@ pub(crate) fn report(connection: &Connection, project: i64, event_id: &str) -> R
     Ok(found.pop().filter(|_| found.is_empty()))
 }
 
-/// A file that came along with a report.
+/// An attachment of a report.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Attachment {
     pub(crate) position: i64,
@@ -276,7 +276,7 @@ pub(crate) struct Attachment {
     pub(crate) blob: String,
 }
 
-/// The files that came along with a report, in the client's order. They go where its bytes go.
+/// The attachments of a report, in the client's order. Where its bytes are dropped, they are, too.
 pub(crate) fn attachments(connection: &Connection, report: &Report) -> Result<Vec<Attachment>> {
     connection.query_map(
         "SELECT position, attachment.name, attachment.kind, size, attachment.blob FROM report \

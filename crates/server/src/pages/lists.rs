@@ -249,7 +249,7 @@ pub(super) fn report(
             }
             @if !attachments.is_empty() {
                 p.subject {
-                    "Came along: "
+                    "Attachments: "
                     @for (number, it) in attachments.iter().enumerate() {
                         @if number > 0 { ", " }
                         @let name = if it.name.is_empty() { &it.kind } else { &it.name };
