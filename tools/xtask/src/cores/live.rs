@@ -4,6 +4,7 @@
 //! The programs are in `fixtures/live`: C++, Rust and Go, built in several ways, and scripts for this machine's interpreters.
 //! What is not installed is left out, with a line that says so.
 
+mod jvm;
 mod names;
 mod programs;
 mod rules;
@@ -47,6 +48,7 @@ fn one(
     row: &mut Row,
 ) -> Result<Option<Vec<String>>> {
     let Some(process) = case.start(scratch)? else { return Ok(None) };
+    let counts = if case.is_jvm() { Some(jvm::counts(process.id())?) } else { None };
     process.stop()?;
     let ours = ours::stacks_of(program, process.id())?;
     let Some(theirs) = peers::gdb_of(process.id())? else { return Ok(None) };
@@ -62,6 +64,11 @@ fn one(
             faults.push(format!("{name}: thread {}: gdb does not have it", thread.id));
             continue;
         };
+        if let Some(counts) = &counts {
+            row.counted += usize::from(counts.contains_key(&thread.id));
+            let difference = jvm::difference(thread, counts);
+            faults.extend(difference.map(|how| format!("{name}: thread {}: {how}", thread.id)));
+        }
         let verdict = compare::compare(&name, "gdb", thread, stack, &rules::RULES);
         row.threads += 1;
         row.frames += thread.frames.len();
@@ -92,19 +99,23 @@ struct Row {
     gdb: Counts,
     names: names::Counts,
     inlined: usize,
+    /// Threads whose frames the virtual machine has counted.
+    counted: usize,
     absent: usize,
 }
 
 fn print(table: &BTreeMap<&str, Row>) {
     println!(
         "| programs | processes | threads | frames | stacks as gdb | explained | different | names as gdb | explained | \
-         different | frames with inlined functions, as many as gdb |"
+         different | frames with inlined functions, as many as gdb | threads that the virtual machine counted |"
     );
-    println!("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |");
+    println!("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |");
     for (name, row) in table.iter().filter(|(_, row)| row.processes > 0) {
-        let Row { processes, threads, frames, inlined, .. } = row;
+        let Row { processes, threads, frames, inlined, counted, .. } = row;
         let (stacks, names) = (row.gdb.shown(), row.names.shown());
-        println!("| {name} | {processes} | {threads} | {frames} | {stacks} | {names} | {inlined} |");
+        println!(
+            "| {name} | {processes} | {threads} | {frames} | {stacks} | {names} | {inlined} | {counted} |"
+        );
     }
     for (name, row) in table.iter().filter(|(_, row)| row.absent > 0) {
         println!(

@@ -1,5 +1,6 @@
 //! Which programs are started, built how, with how many threads.
 
+use super::jvm;
 use crate::cores::builds::{self, Build};
 use crate::cores::cases::{self, CLANG_CPP, CPP, GO};
 use crate::{Result, sh};
@@ -12,6 +13,17 @@ const RUST: &[&str] = &["rustc", "--edition=2021", "-g"];
 const THREADS: [usize; 3] = [1, 64, 1000];
 /// Interpreters' threads cost some megabytes each.
 const INTERPRETED_THREADS: [usize; 2] = [1, 64];
+/// All of `Shapes.java`'s kinds of call, each with each way to wait.
+const SHAPES: usize = 82;
+const JVM: [(&str, &[&str]); 7] = [
+    ("interpreted", &["-Xint"]),
+    ("tiered", &[]),
+    ("c1", &["-XX:TieredStopAtLevel=1"]),
+    ("c2", &["-XX:-TieredCompilation", "-XX:CompileThreshold=500"]),
+    ("all-compiled", &["-Xcomp"]),
+    ("frame-pointers", &["-XX:+PreserveFramePointer"]),
+    ("zgc", &["-XX:+UseZGC"]),
+];
 /// For a program to start, and to stop: none takes long, unless the machine is busy.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -25,6 +37,8 @@ enum Program {
     Built(Build),
     /// An interpreter, and its script below `fixtures`.
     Interpreted(&'static str, &'static str),
+    /// Java's virtual machine, named after the options that it gets beside those of `jvm`.
+    Jvm(&'static str, &'static [&'static str]),
 }
 
 pub(super) fn all() -> Vec<Case> {
@@ -36,7 +50,9 @@ pub(super) fn all() -> Vec<Case> {
     let interpreted = interpreters.into_iter().flat_map(|(program, script)| {
         INTERPRETED_THREADS.map(|threads| Case { program: Program::Interpreted(program, script), threads })
     });
-    built.chain(interpreted).collect()
+    let jvm =
+        JVM.into_iter().map(|(name, flags)| Case { program: Program::Jvm(name, flags), threads: SHAPES });
+    built.chain(interpreted).chain(jvm).collect()
 }
 
 fn cpp() -> Vec<Build> {
@@ -72,6 +88,7 @@ impl Case {
         match &self.program {
             Program::Built(build) => build.family,
             Program::Interpreted(program, _) => program,
+            Program::Jvm(..) => "java, compared with itself",
         }
     }
 
@@ -79,7 +96,13 @@ impl Case {
         match &self.program {
             Program::Built(build) => format!("{}/{}", build.name, self.threads),
             Program::Interpreted(program, _) => format!("{program}/{}", self.threads),
+            Program::Jvm(name, _) => format!("java/{name}"),
         }
+    }
+
+    /// Whether the virtual machine is asked, and not gdb alone.
+    pub(super) fn is_jvm(&self) -> bool {
+        matches!(self.program, Program::Jvm(..))
     }
 
     /// Starts it and waits until all its threads wait; `None` where the compiler or the interpreter is not installed.
@@ -92,6 +115,11 @@ impl Case {
             Program::Interpreted(program, script) => {
                 let mut command = Command::new(program);
                 command.arg(sh::root().join("fixtures").join(script));
+                command
+            }
+            Program::Jvm(_, flags) => {
+                let mut command = Command::new("java");
+                command.args(*flags).args(jvm::FLAGS).arg(sh::root().join("fixtures/live/Shapes.java"));
                 command
             }
         };
