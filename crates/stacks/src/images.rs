@@ -22,13 +22,18 @@ pub(crate) fn add(
     bias: Option<Bias>,
 ) -> Option<Part> {
     let range = image.range.or_else(|| range_of(image, &found))?;
-    let inside = |mapping: &&Mapping| {
-        let is_named = mapping.name.is_empty() || image.path.is_empty() || mapping.name == image.path;
-        range.contains(mapping.range.start()) && is_named
-    };
-    let mut mappings: Vec<_> = snapshot.mappings.iter().filter(inside).cloned().collect();
+    // By address: of as many images as a core can list, each must not look at all mappings.
+    let first = snapshot.mappings.partition_point(|mapping| mapping.range.start() < range.start());
+    let inside =
+        snapshot.mappings.iter().skip(first).take_while(|mapping| mapping.range.start() < range.end());
+    let is_named =
+        |mapping: &&Mapping| mapping.name.is_empty() || image.path.is_empty() || mapping.name == image.path;
+    let mut mappings: Vec<_> = inside.filter(is_named).cloned().collect();
     if !mappings.iter().any(|mapping| mapping.executable) {
-        mappings = vec![whole(range)];
+        mappings = match mappings.first().filter(|first| first.offset.get() != 0) {
+            Some(copy) => vec![code_of_copy(copy, &found)?],
+            None => vec![whole(range)],
+        };
     }
     drop_unfitting(&mut found, &mappings);
     if found.is_unproven {
@@ -65,11 +70,20 @@ fn whole(range: AddrRange<Avma>) -> Mapping {
     }
 }
 
+/// A part of an image that was mapped once more, of which a core does not say whether it is code: the file does.
+fn code_of_copy(copy: &Mapping, found: &ImageFiles) -> Option<Mapping> {
+    let mut segments = found.binary.as_ref()?.object()?.segments().iter();
+    segments
+        .any(|segment| segment.executable && segment.file.contains(copy.offset))
+        .then(|| Mapping { executable: true, ..copy.clone() })
+}
+
 /// A file that nothing proves to be the right build is not, if its code does not lie where it was mapped from.
 fn drop_unfitting(found: &mut ImageFiles, mappings: &[Mapping]) {
     let Some(file) = found.binary.as_ref().filter(|_| found.is_unproven) else { return };
     let code = mappings.iter().find(|mapping| mapping.executable && !mapping.name.is_empty());
-    let fits = |object: &Object<'_>| code.is_none_or(|code| has_code_at(object, code));
+    let is_copy = mappings.first().is_some_and(|first| first.executable && first.offset.get() != 0);
+    let fits = |object: &Object<'_>| code.is_none_or(|code| has_code_at(object, code, is_copy));
     if file.object().is_some_and(fits) {
         return;
     }
@@ -78,13 +92,18 @@ fn drop_unfitting(found: &mut ImageFiles, mappings: &[Mapping]) {
     (found.binary, found.is_unproven, found.status) = (None, false, SymbolStatus::Missing);
 }
 
-/// Whether the file has a segment of code that a loader maps exactly so.
-fn has_code_at(object: &Object<'_>, code: &Mapping) -> bool {
+/// Whether the file has a segment of code that a loader maps exactly so, or of which `code` is a further copy, without the headers.
+fn has_code_at(object: &Object<'_>, code: &Mapping, is_copy: bool) -> bool {
     const PAGE: u64 = 4096;
     object.segments().iter().filter(|segment| segment.executable).any(|segment| {
         let start = segment.file.start().get() & !(PAGE - 1);
         let end = segment.file.end().get().checked_next_multiple_of(PAGE);
-        start == code.offset.get() && end.map(|end| end - start) == Some(code.range.size())
+        let code = code.offset.get()..code.offset.get().saturating_add(code.range.size());
+        match end {
+            Some(end) if is_copy => start <= code.start && code.end <= end,
+            Some(end) => start == code.start && end == code.end,
+            None => false,
+        }
     })
 }
 

@@ -2,7 +2,7 @@
 
 use crate::bytes::{u16_at, u32_at, u64_at, word_at};
 use crate::{Error, ErrorKind, Limits};
-use backtrail_core::{Arch, Avma};
+use backtrail_core::{AddrRange, Arch, Avma};
 
 pub(crate) const PT_LOAD: u32 = 1;
 pub(super) const PT_DYNAMIC: u32 = 2;
@@ -22,6 +22,8 @@ pub(crate) struct Header {
     pub(crate) arch: Arch,
     pub(crate) is_64: bool,
     pub(crate) segments: Vec<Segment>,
+    /// Where the loaded ones lie, by address.
+    loaded: Vec<AddrRange<Avma>>,
 }
 
 /// One program header.
@@ -71,18 +73,27 @@ impl Header {
             Error::at(ErrorKind::Unsupported, 18, message)
         })?;
         let segments = segments(data, is_64, limits).ok_or_else(cut)??;
-        Ok(Self { arch, is_64, segments })
+        Ok(Self::new(arch, is_64, segments))
+    }
+
+    pub(crate) fn new(arch: Arch, is_64: bool, segments: Vec<Segment>) -> Self {
+        let mut loaded: Vec<_> = segments
+            .iter()
+            .filter(|segment| segment.kind == PT_LOAD)
+            .map(|segment| AddrRange::from_size(segment.start, segment.memory_size))
+            .collect();
+        loaded.sort_by_key(|range| range.start());
+        Self { arch, is_64, segments, loaded }
     }
 
     pub(super) fn loads(&self) -> impl Iterator<Item = &Segment> {
         self.segments.iter().filter(|segment| segment.kind == PT_LOAD)
     }
 
-    /// The loaded segment that has `address`.
-    pub(super) fn load_at(&self, address: Avma) -> Option<&Segment> {
-        self.loads().find(|segment| {
-            address.offset_from(segment.start).is_some_and(|offset| offset < segment.memory_size)
-        })
+    /// Whether a loaded segment has `address`; of segments that overlap, the last that begins before it.
+    pub(super) fn has_loaded(&self, address: Avma) -> bool {
+        let after = self.loaded.partition_point(|range| range.start() <= address);
+        after.checked_sub(1).and_then(|at| self.loaded.get(at)).is_some_and(|range| range.contains(address))
     }
 
     /// Whether the addresses are a kernel's or a bare machine's: dumps of qemu's system emulation.

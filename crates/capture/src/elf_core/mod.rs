@@ -153,7 +153,7 @@ fn mappings(header: &Header, files: &[Mapping], limits: &Limits) -> Vec<Mapping>
     let mut mappings: Vec<_> =
         header.loads().take(limits.mappings).map(|segment| mapping(segment, files)).collect();
     // A core that a user may not read all of, or that another tool wrote, can leave mapped files out of its segments.
-    let unlisted = files.iter().filter(|file| header.load_at(file.range.start()).is_none());
+    let unlisted = files.iter().filter(|file| !header.has_loaded(file.range.start()));
     mappings.extend(unlisted.take(limits.mappings).cloned());
     mappings.sort_by_key(|mapping| mapping.range.start());
     mappings

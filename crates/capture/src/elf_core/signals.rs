@@ -216,7 +216,7 @@ mod tests {
 
     #[test]
     fn a_signal_that_a_process_sent_has_a_sender() {
-        let header = Header { arch: backtrail_core::Arch::X86_64, is_64: true, segments: Vec::new() };
+        let header = Header::new(backtrail_core::Arch::X86_64, true, Vec::new());
         let sender = |code: i32, pid: u32| {
             let words = [11, 0, code.cast_unsigned(), 0, pid, 1000];
             let data: Vec<u8> = words.iter().flat_map(|word: &u32| word.to_le_bytes()).collect();

@@ -1,6 +1,7 @@
 use super::*;
 use crate::ErrorKind;
 use backtrail_core::{Arch, Bias, Family, ReadMemory as _};
+use std::time::{Duration, Instant};
 
 fn note(kind: u32, data: &[u8]) -> Vec<u8> {
     let word = |value: usize| u32::try_from(value).unwrap().to_le_bytes();
@@ -221,4 +222,87 @@ fn a_program_whose_code_is_left_out_has_the_path_of_its_file() {
     let images = images::find(&known, &limits);
     let program = images.iter().find(|image| image.is_executable).unwrap();
     assert_eq!((program.path.as_str(), program.bias), ("/bin/tiny", Some(Bias::default())));
+}
+
+/// Seen with gcore and V8, which maps the code of its builtins once more for each of its threads: gcore leaves out code, and does
+/// not say then what may be done there.
+#[test]
+fn code_that_is_mapped_once_more_and_left_out_is_an_image_of_its_own() {
+    let (data, limits) = (usual(), Limits::default());
+    let header = Header::parse(&data, &limits).unwrap();
+    let (memory, vector) = (Memory::new([]), AuxVector::default());
+    let part = |name: &str, start, offset, access| Mapping {
+        range: AddrRange::from_size(Avma::new(start), 0x8000),
+        offset: FileOffset::new(offset),
+        name: name.to_owned(),
+        ..first_page(0, access)
+    };
+    let all = |original| {
+        let mappings = [
+            part("/bin/js", 0x7f00_0000_0000, 0, "r"),
+            part("/bin/js", 0x7f00_0000_8000, 0x8000, original),
+            part("/bin/js", 0x7f00_0001_0000, 0x1_0000, "r"),
+            part("/bin/js", 0x7f10_0000_0000, 0x8000, "r"),
+            part("/bin/js", 0x7f20_0000_0000, 0x8000, "r"),
+            part("/usr/share/font", 0x7f30_0000_0000, 0x8000, "r"),
+            part("/usr/share/font", 0x7f40_0000_0000, 0x8000, "r"),
+        ];
+        let known = images::Known {
+            header: &header,
+            memory: &memory,
+            mappings: &mappings,
+            vector: &vector,
+            program: None,
+        };
+        let images = images::find(&known, &limits);
+        let places = images.iter().map(|image| (image.name().to_owned(), image.range.unwrap().start().get()));
+        places.collect::<Vec<_>>()
+    };
+    let of = |start: u64| ("js".to_owned(), start);
+    assert_eq!(all("rx"), [of(0x7f00_0000_0000), of(0x7f10_0000_0000), of(0x7f20_0000_0000)]);
+    // Of a file that nothing else says to be code, nothing says that its parts are.
+    assert_eq!(all("r"), []);
+}
+
+/// A core of some megabytes can list as many ranges: what is looked for among all of them for each would take hours.
+#[test]
+fn many_mappings_take_no_longer_each_than_few() {
+    const COUNT: u64 = 200_000;
+    let (limits, memory, vector) = (Limits::default(), Memory::new([]), AuxVector::default());
+    let segment = |index: u64| header::Segment {
+        kind: header::PT_LOAD,
+        flags: header::PF_X,
+        offset: 0,
+        start: Avma::new(index << 16),
+        file_size: 0,
+        memory_size: 0x2000,
+    };
+    let header = Header::new(Arch::X86_64, true, (0..COUNT).map(segment).collect());
+    let of = |offset: fn(u64) -> u64, name: fn(u64) -> String, access| {
+        let mapping = |index: u64| Mapping {
+            range: AddrRange::from_size(Avma::new((index << 16) + 0x4000), 0x2000),
+            offset: FileOffset::new(offset(index)),
+            name: name(index),
+            ..first_page(0, access)
+        };
+        (0..COUNT).map(mapping).collect::<Vec<_>>()
+    };
+    let one = |_: u64| "/bin/one".to_owned();
+    let own = |index: u64| format!("/lib/{index}");
+    let rising = |index: u64| (index + 1) << 12;
+    let lists = [
+        of(rising, one, "r"),
+        of(rising, one, "rx"),
+        of(|_| 0x8000, one, "r"),
+        of(|_| 0x8000, one, "rx"),
+        of(rising, own, "rx"),
+        of(|_| 0, one, "rx"),
+    ];
+    let began = Instant::now();
+    for mappings in &lists {
+        let known =
+            images::Known { header: &header, memory: &memory, mappings, vector: &vector, program: None };
+        images::find(&known, &limits);
+    }
+    assert!(began.elapsed() < Duration::from_secs(60), "{:?}", began.elapsed());
 }

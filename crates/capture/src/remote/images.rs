@@ -45,7 +45,7 @@ fn headers(mapping: &Mapping, maps: &Maps) -> Option<AddrRange<Avma>> {
 pub(super) fn find(target: &Target, maps: &Maps, memory: &Memory<'_>, limits: &Limits) -> Vec<MappedImage> {
     let arch = target.arch();
     let is_64 = arch.pointer_size() == 8;
-    let header = Header { arch, is_64, segments: Vec::new() };
+    let header = Header::new(arch, is_64, Vec::new());
     let vector = AuxVector::parse(&target.auxiliary_vector(), is_64);
     images::find(
         &Known { header: &header, memory, mappings: maps.all(), vector: &vector, program: None },
