@@ -155,11 +155,14 @@ fn whole_issue(
         Ok(rows.map(|(name, count)| json!({ "name": name, "count": count })).collect())
     };
     let reports: Vec<_> = views::reports(connection, &issue, 20)?.iter().map(report_json).collect();
+    let merged = views::parts(connection, issue.id)?.into_iter();
+    let merged: Vec<_> = merged.map(|(id, title)| json!({ "id": id, "title": title })).collect();
     let mut value = issue_json(&issue);
     let further = json!({
         "releases": shares(Share::Release)?,
         "systems": shares(Share::System)?,
         "days": views::days(connection, issue.id)?.to_vec(),
+        "merged": merged,
         "reports": reports,
     });
     extend(&mut value, further);
@@ -215,9 +218,10 @@ struct Decided {
     state: Option<String>,
     assignee: Option<String>,
     merge_into: Option<i64>,
+    split: Option<i64>,
 }
 
-/// Resolves, ignores, opens, assigns, merges.
+/// Resolves, ignores, opens, assigns, merges, splits.
 async fn decide(
     Shared(app): Shared<App>,
     Path((project, issue)): Path<(String, i64)>,
@@ -232,9 +236,9 @@ async fn decide(
         if decided.state.as_deref().is_some_and(|state| !STATES.contains(&state)) {
             return Err(Refused::bad("expected a state of open, resolved or ignored"));
         }
-        let Decided { state, assignee, merge_into } = decided;
+        let Decided { state, assignee, merge_into, split } = decided;
         let assignee = assignee.map(|name| name.chars().take(100).collect());
-        let decision = Decision { state, assignee, merge_into };
+        let decision = Decision { state, assignee, merge_into, split };
         let project = project.id;
         let done = app.database.write(move |connection| {
             if !views::decide(connection, project, issue, &decision)? {
@@ -242,8 +246,10 @@ async fn decide(
             }
             whole_issue(connection, project, issue)
         })?;
-        let nothing =
-            || Refused::new(StatusCode::NOT_FOUND, "there is no such issue, or no other to merge it into");
+        let nothing = || {
+            let message = "there is no such issue, no other to merge it into, or none to split from it";
+            Refused::new(StatusCode::NOT_FOUND, message)
+        };
         Ok(http::json(&done.ok_or_else(nothing)?))
     })
     .await

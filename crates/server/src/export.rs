@@ -110,10 +110,11 @@ impl Writer<'_> {
             last = *end;
             for (id, mut value) in issues {
                 let keys = connection.query_map(
-                    "SELECT key, by_names FROM issue_key WHERE issue = ?1 ORDER BY key",
+                    "SELECT key, by_names, part FROM issue_key WHERE issue = ?1 ORDER BY key",
                     params![id],
                     |row| {
-                        Ok(json!({ "key": text(row, "key")?, "by_names": row.get::<_, bool>("by_names")? }))
+                        Ok(json!({ "key": text(row, "key")?, "by_names": row.get::<_, bool>("by_names")?,
+                            "part": number(row, "part")? }))
                     },
                 )?;
                 let days = connection.query_map(
@@ -199,7 +200,8 @@ fn issue(row: &Row<'_>) -> Result<Value> {
         "owner": text(row, "owner")?, "why": text(row, "why")?, "state": text(row, "state")?,
         "assignee": text(row, "assignee")?, "resolved": time(row, "resolved")?,
         "regressed": time(row, "regressed")?, "spiked": time(row, "spiked")?, "first": time(row, "first")?, "last": time(row, "last")?,
-        "count": number(row, "count")?, "merged_into": number(row, "merged_into")? }))
+        "count": number(row, "count")?, "merged_into": number(row, "merged_into")?,
+        "part_of": number(row, "part_of")?, "by_hand": row.get::<_, bool>("by_hand")? }))
 }
 
 const REPORTS: &str = "SELECT report.*, blob.size FROM report LEFT JOIN blob ON blob.digest = report.blob \
@@ -211,6 +213,7 @@ fn report(row: &Row<'_>) -> Result<Value> {
     Ok(json!({ "type": "report", "id": text(row, "event_id")?, "project": number(row, "project")?,
         "kind": text(row, "kind")?, "name": text(row, "name")?, "received": time(row, "received")?,
         "state": text(row, "state")?, "problem": text(row, "problem")?, "issue": number(row, "issue")?,
+        "part": number(row, "part")?,
         "stated_release": text(row, "stated_release")?, "release": text(row, "release")?,
         "os": text(row, "os")?, "device": text(row, "device")?, "title": text(row, "title")?,
         "happened": text(row, "happened")?, "owner": text(row, "owner")?,

@@ -40,18 +40,21 @@ pub(crate) struct Which {
 /// Writes down what a report is, and counts it: once, however often it is worked.
 pub(crate) fn count(connection: &Connection, which: Which, facts: &Facts) -> Result<()> {
     let before = uncount(connection, which.project, which.id)?;
-    let issue = match &facts.keys {
+    let place = match &facts.keys {
         Some((key, symbol_key)) => Some(place(connection, which, key, symbol_key.as_deref(), facts)?),
         None => None,
     };
-    let is_known = match (before, issue) {
-        (Some(before), Some(issue)) => before == issue || follow(connection, which.project, before, issue)?,
+    let issue = place.map(|place| place.issue);
+    let is_known = match (before, place) {
+        (Some(before), Some(place)) => {
+            before == place.issue || follow(connection, which.project, before, place)?
+        }
         _ => false,
     };
     connection.execute(
         "UPDATE report SET issue = ?2, day = ?3, release = ?4, os = ?5, device = ?6, title = ?7, \
          happened = ?8, incomplete = ?9, owner = ?10, owner_version = ?11, app = ?12, crashed = \
-         ?13 WHERE id = ?1",
+         ?13, part = ?14 WHERE id = ?1",
         params![
             which.id,
             issue,
@@ -65,7 +68,8 @@ pub(crate) fn count(connection: &Connection, which: Which, facts: &Facts) -> Res
             facts.part.owner,
             facts.part.version,
             facts.part.app,
-            facts.part.crashed
+            facts.part.crashed,
+            place.and_then(|place| place.part)
         ],
     )?;
     connection.execute("DELETE FROM missing WHERE report = ?1", params![which.id])?;
@@ -106,7 +110,7 @@ pub(crate) fn count(connection: &Connection, which: Which, facts: &Facts) -> Res
 /// A report of a capture has other frames once its images are here, since they say how to unwind, and so another key without
 /// names. An issue without names that lost its last report so goes on in the one where that is now; what people decided goes
 /// along to one that was made for it.
-fn follow(connection: &Connection, project: i64, before: i64, issue: i64) -> Result<bool> {
+fn follow(connection: &Connection, project: i64, before: i64, place: Place) -> Result<bool> {
     let is_left: bool = connection.query_row(
         "SELECT EXISTS (SELECT 1 FROM issue WHERE id = ?1 AND count = 0 AND has_names = 0 AND \
          merged_into IS NULL)",
@@ -121,9 +125,9 @@ fn follow(connection: &Connection, project: i64, before: i64, issue: i64) -> Res
          ?1)), resolved = CASE state WHEN 'open' THEN (SELECT resolved FROM issue WHERE id = ?1) \
          ELSE resolved END, state = CASE state WHEN 'open' THEN (SELECT state FROM issue WHERE id \
          = ?1) ELSE state END WHERE id = ?2 AND id > ?1",
-        params![before, issue],
+        params![before, place.issue],
     )?;
-    merge(connection, project, before, issue)
+    join(connection, project, before, place)
 }
 
 /// Takes back what was counted of a report, and returns the issue that it was of.
@@ -141,7 +145,7 @@ fn uncount(connection: &Connection, project: i64, report: i64) -> Result<Option<
         owners::count(connection, project, day, &release, &part, -1)?;
     }
     connection.execute("UPDATE issue SET count = count - 1 WHERE id = ?1", params![issue])?;
-    connection.execute("UPDATE report SET issue = NULL WHERE id = ?1", params![report])?;
+    connection.execute("UPDATE report SET issue = NULL, part = NULL WHERE id = ?1", params![report])?;
     Ok(Some(issue))
 }
 
@@ -212,6 +216,20 @@ fn regress(connection: &Connection, issue: i64, release: &str) -> Result<bool> {
     Ok(changed > 0)
 }
 
+/// Where a report belongs: an issue, and the one that people merged into it through which it does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Place {
+    issue: i64,
+    part: Option<i64>,
+}
+
+impl Place {
+    /// The issue that its keys are of, whatever people merged.
+    fn own(self) -> i64 {
+        self.part.unwrap_or(self.issue)
+    }
+}
+
 /// The issue of a report's keys, by the rules of `backtrail::Groups`: a key by names decides; a key without names leads to an issue
 /// that has none yet, and never joins two that have.
 fn place(
@@ -220,56 +238,68 @@ fn place(
     key: &str,
     symbol_key: Option<&str>,
     facts: &Facts,
-) -> Result<i64> {
+) -> Result<Place> {
     let project = which.project;
     let by_key = find(connection, project, key, false)?;
     let Some(symbol_key) = symbol_key else {
         return match by_key {
-            Some((issue, _)) => Ok(issue),
+            Some((place, _)) => Ok(place),
             None => make(connection, which, key, None, facts),
         };
     };
     let by_names = find(connection, project, symbol_key, true)?;
     let nameless = by_key.filter(|(_, has_names)| !has_names);
     match (by_names, nameless) {
-        (Some((issue, _)), Some((from, _))) => {
-            merge(connection, project, from, issue)?;
-            Ok(issue)
+        (Some((place, _)), Some((from, _))) => {
+            // What people have merged already stays where they want it.
+            if from.part.is_none() {
+                join(connection, project, from.issue, place)?;
+            }
+            Ok(place)
         }
-        (Some((issue, _)), None) => {
-            lead(connection, project, key, false, issue)?;
-            Ok(issue)
+        (Some((place, _)), None) => {
+            lead(connection, project, key, false, place)?;
+            Ok(place)
         }
-        (None, Some((issue, _))) => {
-            lead(connection, project, symbol_key, true, issue)?;
+        (None, Some((place, _))) => {
+            lead(connection, project, symbol_key, true, place)?;
             connection.execute(
                 "UPDATE issue SET has_names = 1, name = ?2, title = ?3, kind = ?4, owner = ?5, \
                  why = ?6, code = ?7 WHERE id = ?1",
-                params![issue, symbol_key, facts.title, facts.kind, facts.part.owner, facts.why, facts.code],
+                params![
+                    place.own(),
+                    symbol_key,
+                    facts.title,
+                    facts.kind,
+                    facts.part.owner,
+                    facts.why,
+                    facts.code
+                ],
             )?;
-            Ok(issue)
+            Ok(place)
         }
         (None, None) => make(connection, which, key, Some(symbol_key), facts),
     }
 }
 
-/// The issue that a key leads to, and whether it has names.
-fn find(connection: &Connection, project: i64, key: &str, by_names: bool) -> Result<Option<(i64, bool)>> {
+/// Where a key leads, and whether the issue that it is of has names.
+fn find(connection: &Connection, project: i64, key: &str, by_names: bool) -> Result<Option<(Place, bool)>> {
     connection
         .query_row(
-            "SELECT issue.id, issue.has_names FROM issue_key JOIN issue ON issue.id = issue_key.issue \
-         WHERE issue_key.project = ?1 AND issue_key.key = ?2 AND issue_key.by_names = ?3",
+            "SELECT issue_key.issue, issue_key.part, issue.has_names FROM issue_key JOIN issue \
+             ON issue.id = coalesce(issue_key.part, issue_key.issue) \
+             WHERE issue_key.project = ?1 AND issue_key.key = ?2 AND issue_key.by_names = ?3",
             params![project, key, by_names],
-            |row| Ok((row.get(0)?, row.get(1)?)),
+            |row| Ok((Place { issue: row.get(0)?, part: row.get(1)? }, row.get(2)?)),
         )
         .optional()
 }
 
-fn lead(connection: &Connection, project: i64, key: &str, by_names: bool, issue: i64) -> Result<()> {
+fn lead(connection: &Connection, project: i64, key: &str, by_names: bool, place: Place) -> Result<()> {
     connection.execute(
-        "INSERT INTO issue_key (project, key, by_names, issue) VALUES (?1, ?2, ?3, ?4) ON \
+        "INSERT INTO issue_key (project, key, by_names, issue, part) VALUES (?1, ?2, ?3, ?4, ?5) ON \
          CONFLICT DO NOTHING",
-        params![project, key, by_names, issue],
+        params![project, key, by_names, place.issue, place.part],
     )?;
     Ok(())
 }
@@ -280,7 +310,7 @@ fn make(
     key: &str,
     symbol_key: Option<&str>,
     facts: &Facts,
-) -> Result<i64> {
+) -> Result<Place> {
     let issue = connection.query_row(
         "INSERT INTO issue (project, name, title, kind, owner, why, has_names, first, last, code) \
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8, ?9) RETURNING id",
@@ -297,15 +327,38 @@ fn make(
         ],
         |row| row.get(0),
     )?;
-    lead(connection, which.project, key, false, issue)?;
+    let place = Place { issue, part: None };
+    lead(connection, which.project, key, false, place)?;
     if let Some(symbol_key) = symbol_key {
-        lead(connection, which.project, symbol_key, true, issue)?;
+        lead(connection, which.project, symbol_key, true, place)?;
     }
-    Ok(issue)
+    Ok(place)
 }
 
-/// Makes two issues of a project one: what leads to `from` leads to `into` from now on. `false` where one of them is not there.
+/// Makes two issues of a project one, since people say that they are: what leads to `from` leads to `into` from now on. `false` where one
+/// of them is not there.
 pub(crate) fn merge(connection: &Connection, project: i64, from: i64, into: i64) -> Result<bool> {
+    let place = Place { issue: into, part: Some(from) };
+    if !move_to(connection, project, from, place)? {
+        return Ok(false);
+    }
+    connection.execute("UPDATE issue SET part_of = ?2, by_hand = 1 WHERE id = ?1", params![from, into])?;
+    Ok(true)
+}
+
+/// The same of one that names show to be of the other.
+fn join(connection: &Connection, project: i64, from: i64, place: Place) -> Result<bool> {
+    if !move_to(connection, project, from, place)? {
+        return Ok(false);
+    }
+    connection
+        .execute("UPDATE issue SET part_of = ?2 WHERE id = ?1 OR part_of = ?1", params![from, place.own()])?;
+    Ok(true)
+}
+
+/// Gives what is of one issue to another. What people merged into it before stays a part of its own.
+fn move_to(connection: &Connection, project: i64, from: i64, place: Place) -> Result<bool> {
+    let into = place.issue;
     let known: i64 = connection.query_row(
         "SELECT count(*) FROM issue WHERE project = ?1 AND id IN (?2, ?3) AND merged_into IS NULL",
         params![project, from, into],
@@ -315,15 +368,18 @@ pub(crate) fn merge(connection: &Connection, project: i64, from: i64, into: i64)
         return Ok(false);
     }
     for sql in [
-        "UPDATE issue_key SET issue = ?2 WHERE issue = ?1",
-        "UPDATE report SET issue = ?2 WHERE issue = ?1",
+        "UPDATE issue_key SET issue = ?2, part = coalesce(part, ?3) WHERE issue = ?1",
+        "UPDATE report SET issue = ?2, part = coalesce(part, ?3) WHERE issue = ?1",
+    ] {
+        connection.execute(sql, params![from, into, place.part])?;
+    }
+    for sql in [
         "INSERT INTO issue_day (issue, day, release, os, n) \
          SELECT ?2, day, release, os, n FROM issue_day WHERE issue = ?1 \
          ON CONFLICT (issue, day, release, os) DO UPDATE SET n = issue_day.n + excluded.n",
         "UPDATE issue SET count = count + (SELECT count FROM issue WHERE id = ?1), \
          first = min(first, (SELECT first FROM issue WHERE id = ?1)), \
-         last = max(last, (SELECT last FROM issue WHERE id = ?1)), \
-         has_names = max(has_names, (SELECT has_names FROM issue WHERE id = ?1)) WHERE id = ?2",
+         last = max(last, (SELECT last FROM issue WHERE id = ?1)) WHERE id = ?2",
         // Links to it lead on.
         "UPDATE issue SET merged_into = ?2 WHERE id = ?1 OR merged_into = ?1",
     ] {
@@ -333,6 +389,59 @@ pub(crate) fn merge(connection: &Connection, project: i64, from: i64, into: i64)
     connection.execute("UPDATE issue SET count = 0 WHERE id = ?1", params![from])?;
     Ok(true)
 }
+
+/// Makes an issue of its own again of one that people merged into another: with what came by its keys before and since. `false` where it is
+/// no such part.
+pub(crate) fn split(connection: &Connection, project: i64, issue: i64, part: i64) -> Result<bool> {
+    let is_part: bool = connection.query_row(
+        "SELECT EXISTS (SELECT 1 FROM issue WHERE project = ?1 AND id = ?2 AND part_of = ?3 AND by_hand = 1 \
+         AND merged_into = ?3)",
+        params![project, part, issue],
+        |row| row.get(0),
+    )?;
+    if !is_part {
+        return Ok(false);
+    }
+    // It and what was merged into it before.
+    let parts: Vec<i64> = connection.query_map(
+        "WITH RECURSIVE parts (id) AS (SELECT CAST(?1 AS BIGINT) UNION \
+         SELECT issue.id FROM issue JOIN parts ON issue.part_of = parts.id) SELECT id FROM parts",
+        params![part],
+        |row| row.get(0),
+    )?;
+    for of in parts {
+        let inner = Some(of).filter(|of| *of != part);
+        for sql in [
+            "UPDATE issue_key SET issue = ?3, part = ?4 WHERE issue = ?1 AND part = ?2",
+            "UPDATE report SET issue = ?3, part = ?4 WHERE issue = ?1 AND part = ?2",
+        ] {
+            connection.execute(sql, params![issue, of, part, inner])?;
+        }
+        connection
+            .execute("UPDATE issue SET merged_into = ?2 WHERE id = ?1", params![of, inner.map(|_| part)])?;
+    }
+    for sql in [
+        "UPDATE issue SET part_of = NULL, by_hand = 0 WHERE id = ?1",
+        "INSERT INTO issue_day (issue, day, release, os, n) \
+         SELECT issue, day, release, os, count(*) FROM report WHERE issue = ?1 GROUP BY issue, day, release, os",
+        COUNT_AGAIN,
+    ] {
+        connection.execute(sql, params![part])?;
+    }
+    connection.execute(
+        "UPDATE issue_day SET n = n - coalesce((SELECT n FROM issue_day AS other WHERE other.issue = ?2 \
+         AND other.day = issue_day.day AND other.release = issue_day.release AND other.os = issue_day.os), 0) \
+         WHERE issue = ?1",
+        params![issue, part],
+    )?;
+    connection.execute("DELETE FROM issue_day WHERE issue = ?1 AND n <= 0", params![issue])?;
+    connection.execute(COUNT_AGAIN, params![issue])?;
+    Ok(true)
+}
+
+const COUNT_AGAIN: &str = "UPDATE issue SET count = (SELECT count(*) FROM report WHERE issue = ?1), \
+     first = coalesce((SELECT min(received) FROM report WHERE issue = ?1), first), \
+     last = coalesce((SELECT max(received) FROM report WHERE issue = ?1), last) WHERE id = ?1";
 
 /// What is wrong with the counts, if anything: each equals the rows that it counts.
 pub(crate) fn faults(connection: &Connection) -> Result<Vec<String>> {
@@ -346,6 +455,11 @@ pub(crate) fn faults(connection: &Connection) -> Result<Vec<String>> {
             "SELECT count(*) FROM issue WHERE count <> \
              (SELECT coalesce(sum(n), 0) FROM issue_day WHERE issue_day.issue = issue.id)",
             "issues whose count is not that of their days",
+        ),
+        (
+            "SELECT count(*) FROM (SELECT issue, part FROM report UNION ALL SELECT issue, part FROM issue_key) AS placed \
+             JOIN issue ON issue.id = placed.part WHERE issue.merged_into IS NULL OR issue.merged_into <> placed.issue",
+            "reports and keys of a part that is not merged into their issue",
         ),
         (
             // At once: one file after the other goes through all reports each time.
@@ -552,6 +666,72 @@ mod tests {
             assert_eq!(count_of(connection, two), 2);
             counted(connection, 1, &facts("a", None, "1"));
             assert_eq!(issue_of(connection, 1), two, "its key leads on");
+        });
+    }
+
+    #[test]
+    fn what_people_merged_can_be_divided() {
+        with_reports(6, |connection| {
+            connection.execute("UPDATE report SET received = id", params![]).unwrap();
+            counted(connection, 1, &facts("a", Some("A"), "1"));
+            counted(connection, 2, &facts("b", Some("B"), "1"));
+            counted(connection, 3, &facts("c", None, "2"));
+            let [one, two, three] = [1, 2, 3].map(|report| issue_of(connection, report));
+            assert!(merge(connection, 1, three, two).unwrap());
+            assert!(merge(connection, 1, two, one).unwrap());
+            // Since then: by keys of the merged ones, by a new build, by names that came late.
+            counted(connection, 4, &facts("b-2", Some("B"), "2"));
+            counted(connection, 5, &facts("c", Some("C"), "2"));
+            counted(connection, 6, &facts("a", Some("A"), "3"));
+            assert_eq!((1..=6).map(|report| issue_of(connection, report)).collect::<Vec<_>>(), [one; 6]);
+            assert_eq!(count_of(connection, one), 6);
+
+            assert!(!split(connection, 2, one, two).unwrap(), "another project");
+            assert!(!split(connection, 1, one, three).unwrap(), "it is a part of a part");
+            assert!(split(connection, 1, one, two).unwrap());
+            assert!(!split(connection, 1, one, two).unwrap(), "it is no part any more");
+            let now = || (1..=6).map(|report| issue_of(connection, report)).collect::<Vec<_>>();
+            assert_eq!(now(), [one, two, two, two, two, one]);
+            assert_eq!((count_of(connection, one), count_of(connection, two)), (2, 4));
+            let seen: (i64, i64) = connection
+                .query_row("SELECT first, last FROM issue WHERE id = ?1", params![two], |row| {
+                    Ok((row.get(0)?, row.get(1)?))
+                })
+                .unwrap();
+            assert_eq!(seen, (2, 5));
+            assert_eq!(faults(connection).unwrap(), Vec::<String>::new());
+
+            assert!(split(connection, 1, two, three).unwrap());
+            assert_eq!(now(), [one, two, three, two, three, one]);
+            // What comes later goes where its key does.
+            counted(connection, 5, &facts("c-2", Some("C"), "3"));
+            counted(connection, 1, &facts("a", None, "1"));
+            assert_eq!(now(), [one, two, three, two, three, one]);
+        });
+    }
+
+    #[test]
+    fn names_that_come_late_go_where_people_merged_it() {
+        with_reports(4, |connection| {
+            counted(connection, 1, &facts("a", None, "1"));
+            counted(connection, 2, &facts("b", Some("B"), "1"));
+            let (one, two) = (issue_of(connection, 1), issue_of(connection, 2));
+            assert!(merge(connection, 1, one, two).unwrap());
+            counted(connection, 1, &facts("a", Some("A"), "1"));
+            counted(connection, 3, &facts("a-2", Some("A"), "2"));
+            assert_eq!([1, 3].map(|report| issue_of(connection, report)), [two; 2]);
+            // An issue without names that turns out to be the merged one's goes with it.
+            counted(connection, 4, &facts("d", None, "1"));
+            counted(connection, 4, &facts("d", Some("A"), "1"));
+            assert_eq!(issue_of(connection, 4), two);
+            assert!(split(connection, 1, two, one).unwrap());
+            assert_eq!([1, 2, 3, 4].map(|report| issue_of(connection, report)), [one, two, one, one]);
+            let title = |issue: i64| -> String {
+                connection
+                    .query_row("SELECT title FROM issue WHERE id = ?1", params![issue], |row| row.get(0))
+                    .unwrap()
+            };
+            assert_eq!([title(one), title(two)], ["A", "B"]);
         });
     }
 }

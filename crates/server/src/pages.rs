@@ -297,6 +297,7 @@ async fn issue(
                 releases: views::shares(connection, issue.id, Share::Release)?,
                 systems: views::shares(connection, issue.id, Share::System)?,
                 reports: views::reports(connection, &issue, 20)?,
+                merged: views::parts(connection, issue.id)?,
                 issue,
             }))
         })?;
@@ -352,6 +353,7 @@ struct Decided {
     state: Option<String>,
     assignee: Option<String>,
     merge_into: Option<String>,
+    split: Option<i64>,
 }
 
 /// Makes sure that a form is of a page of ours: other sites can send one, too.
@@ -387,7 +389,7 @@ async fn decide(
             None => None,
         };
         let assignee = decided.assignee.map(|name| name.trim().chars().take(100).collect());
-        let decision = Decision { state: decided.state, assignee, merge_into };
+        let decision = Decision { state: decided.state, assignee, merge_into, split: decided.split };
         let project = visit.project.id;
         let done = visit
             .app

@@ -160,6 +160,15 @@ pub(crate) fn issue(connection: &Connection, project: i64, id: i64) -> Result<Op
     connection.query_row(&sql, params![project, id], issue_of).optional()
 }
 
+/// Issues that people merged into one, and can divide from it again: at most a hundred, with their titles.
+pub(crate) fn parts(connection: &Connection, issue: i64) -> Result<Vec<(i64, String)>> {
+    connection.query_map(
+        "SELECT id, title FROM issue WHERE part_of = ?1 AND by_hand = 1 ORDER BY id LIMIT 100",
+        params![issue],
+        |row| Ok((row.get(0)?, row.get(1)?)),
+    )
+}
+
 /// Days of a spark line.
 pub(crate) const DAYS: usize = 30;
 
@@ -398,6 +407,8 @@ pub(crate) struct Decision {
     /// Empty for nobody.
     pub(crate) assignee: Option<String>,
     pub(crate) merge_into: Option<i64>,
+    /// An issue that was merged into it, and is to be one of its own again.
+    pub(crate) split: Option<i64>,
 }
 
 /// The states that an issue may have.
@@ -427,6 +438,11 @@ pub(crate) fn decide(connection: &Connection, project: i64, issue: i64, decision
     if let Some(assignee) = &decision.assignee {
         connection
             .execute("UPDATE issue SET assignee = nullif(?2, '') WHERE id = ?1", params![issue, assignee])?;
+    }
+    if let Some(part) = decision.split
+        && !crate::issues::split(connection, project, issue, part)?
+    {
+        return Ok(false);
     }
     match decision.merge_into {
         Some(into) => crate::issues::merge(connection, project, issue, into),

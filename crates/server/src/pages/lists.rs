@@ -130,6 +130,8 @@ pub(super) struct WholeIssue {
     pub(super) releases: Vec<(String, i64)>,
     pub(super) systems: Vec<(String, i64)>,
     pub(super) reports: Vec<Report>,
+    /// What people merged into it.
+    pub(super) merged: Vec<(i64, String)>,
 }
 
 pub(super) fn issue(
@@ -165,6 +167,17 @@ pub(super) fn issue(
                     input type="hidden" name="form_key" value=(session.form_key);
                     label { "The same bug as issue " input name="merge_into" inputmode="numeric" size="6"; }
                     button { "Merge" }
+                }
+                @if !whole.merged.is_empty() {
+                    form.decide method="post" action=(format!("{base}/issues/{}", issue.id)) {
+                        input type="hidden" name="form_key" value=(session.form_key);
+                        p { "Merged into this issue:" }
+                        ul {
+                            @for (part, title) in &whole.merged {
+                                li { "#" (part) " " (text(title)) " " button name="split" value=(part) { "Split off #" (part) } }
+                            }
+                        }
+                    }
                 }
             }
             div.two {

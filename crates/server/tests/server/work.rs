@@ -99,6 +99,13 @@ fn people_decide() {
         "the answer is what it is a part of"
     );
     assert_eq!(server.issues("").len(), 1);
+    assert_eq!(merged["merged"], json!([{ "id": one["id"], "title": one["title"] }]));
+    // And change their minds.
+    assert_eq!(server.decide(one, &json!({ "split": two["id"] })).status, 404);
+    let divided = server.decide(two, &json!({ "split": one["id"] })).json();
+    assert_eq!((&divided["count"], &divided["merged"]), (&json!(1), &json!([])));
+    let counts: Vec<_> = server.issues("").iter().map(|issue| issue["count"].clone()).collect();
+    assert_eq!(counts, [1, 1]);
     assert_eq!(server.check(), Vec::<String>::new());
 }
 
