@@ -44,10 +44,8 @@ fn relocations_as<'d, E: FileHeader<Endian = Endianness>>(
             let is_call = kind == RelocationKind::Branch && object.arch().family() == Family::X86;
             let addend = if is_call && raw.kind == SHT_REL { -4 } else { addend };
             let target = symbols.target(symbol);
-            // A load from a slot may become the address itself: another operation, two bytes before.
-            let is_load =
-                object.arch().family() == Family::X86 && matches!(raw_kind, R_386_GOT32X | R_386_GOT32);
-            let (offset, size) = if is_load { (offset.saturating_sub(2), size + 2) } else { (offset, size) };
+            let (before, size) = rewritten(object.arch().family(), raw_kind).unwrap_or((0, size));
+            let offset = offset.saturating_sub(before);
             found.push(Relocation { offset, size, kind, target, addend });
         }
         found.sort_by_key(|relocation| relocation.offset);
@@ -112,6 +110,22 @@ fn kind_of(family: Family, kind: RelocationType) -> (RelocationKind, u8) {
         (Family::Aarch64, R_AARCH64_LD64_GOT_LO12_NC) => (SlotPageOffset, 4),
         (Family::Arm, R_ARM_CALL | R_ARM_JUMP24 | R_ARM_THM_PC22 | R_ARM_THM_JUMP24) => (Branch, 4),
         _ => (Other, 4),
+    }
+}
+
+/// Where a linker may put other instructions: bytes before the field, and bytes in all. An access to a thread's variable becomes a shorter
+/// one in programs: Drepper, "ELF Handling For Thread-Local Storage", section 5; System V ABI for `x86_64`, section 11.
+fn rewritten(family: Family, kind: RelocationType) -> Option<(u64, u8)> {
+    match (family, kind) {
+        // A load from a slot may become the address itself: another operation, two bytes before.
+        (Family::X86, R_386_GOT32X | R_386_GOT32) => Some((2, 6)),
+        // `lea` and the call of `__tls_get_addr`, padded by prefixes.
+        (Family::X86_64, R_X86_64_TLSGD) => Some((4, 16)),
+        (Family::X86_64, R_X86_64_TLSLD) => Some((3, 12)),
+        // A load, an addition or, with descriptors, a `lea`.
+        (Family::X86_64, R_X86_64_GOTTPOFF | R_X86_64_GOTPC32_TLSDESC) => Some((3, 7)),
+        (Family::X86_64, R_X86_64_TLSDESC_CALL) => Some((0, 2)),
+        _ => None,
     }
 }
 

@@ -50,9 +50,34 @@ pub(super) fn canonical(code: &[u8], out: &mut Vec<u8>) -> usize {
         if word != 0 && word != NOP {
             len = (index + 1) * 4;
         }
-        out.extend(if may_change(word) { [0; 4] } else { *bytes });
+        out.extend(if may_change(word) || reads_thread(words, index) { [0; 4] } else { *bytes });
     }
     len
+}
+
+/// How far apart compilers put two instructions that belong together.
+const NEAR: usize = 8;
+
+/// Whether it is of an access to a thread's variable, as compilers or as linkers write it: what is four instructions with a call, or two with
+/// a load, becomes the number itself. Compilers build numbers from the low half on, linkers from the high one.
+/// ABI for the Arm 64-bit Architecture (ELF), "Relocations for thread-local storage".
+fn reads_thread(words: &[[u8; 4]], index: usize) -> bool {
+    let word = |index: usize| words.get(index).map(|bytes| u32::from_le_bytes(*bytes));
+    let high = |word: u32| (word & 0xffe0_0000 == 0xd2a0_0000).then_some(word & 31);
+    let low = |word: u32| (word & 0xffe0_0000 == 0xf280_0000).then_some(word & 31);
+    let Some(here) = word(index) else { return false };
+    if let Some(to) = high(here) {
+        return (1..NEAR).filter_map(|by| word(index + by)).any(|word| low(word) == Some(to));
+    }
+    if let Some(to) = low(here) {
+        return (1..NEAR).filter_map(|by| word(index.checked_sub(by)?)).any(|word| high(word) == Some(to));
+    }
+    // `adrp x0; ldr x1, [x0, …]; add x0, x0, …; blr x1`, of descriptors.
+    let before = |by: usize| word(index.checked_sub(by)?);
+    here == 0xd63f_0020
+        && before(1).is_some_and(|word| word & 0xffc0_03ff == 0x9100_0000)
+        && before(2).is_some_and(|word| word & 0xffc0_03ff == 0xf940_0001)
+        && before(3).is_some_and(|word| is_adrp(word) && word & 31 == 0)
 }
 
 fn signed(value: u32, bits: u32) -> i64 {
@@ -247,6 +272,30 @@ mod tests {
 
     fn bytes(words: &[u32]) -> Vec<u8> {
         words.iter().flat_map(|word| word.to_le_bytes()).collect()
+    }
+
+    /// As gcc writes them, and LLD.
+    #[test]
+    fn accesses_to_a_threads_variables_compare_as_compilers_write_them() {
+        let outline = |words: &[u32]| {
+            let mut out = Vec::new();
+            let len = canonical(&bytes(words), &mut out);
+            (len, out)
+        };
+        // mrs x2, tpidr_el0 stands between, where compilers like it there.
+        let thread = 0xd53b_d042;
+        let end = 0xd65f_03c0;
+        // adrp x0; ldr x1, [x0]; add x0, x0; blr x1 and movz x0, #1, lsl #16; movk x0, #8; nop; nop.
+        let described = [0x9000_0000, 0xf940_0001, 0x9100_0000, 0xd63f_0020, thread, end];
+        let numbered = [0xd2a0_0020, 0xf280_0100, NOP, NOP, thread, end];
+        assert_eq!(outline(&described), outline(&numbered));
+        // adrp x3; mrs; ldr x3, [x3].
+        let loaded = [0x9000_0003, thread, 0xf940_0063, end];
+        assert_eq!(outline(&loaded), outline(&[0xd2a0_0023, thread, 0xf280_0103, end]));
+        // Numbers of the code's own: mov x0, #8; movk x0, #1, lsl #16; a call by another register.
+        let own = |low: u32| [0xd280_0000 | low << 5, 0xf2a0_0020, end];
+        assert_ne!(outline(&own(8)), outline(&own(9)));
+        assert_ne!(outline(&[0xd63f_0020, end]), outline(&[0xd63f_0040, end]));
     }
 
     #[test]

@@ -39,6 +39,7 @@ fn is_padding(instruction: &Instruction, bytes: &[u8]) -> bool {
 pub(super) fn canonical(bitness: u32, code: &[u8], out: &mut Vec<u8>) -> usize {
     out.extend_from_slice(code);
     let mut len = 0;
+    let mut restored = 0;
     each(bitness, Svma::new(0), code, &mut |at, instruction, fields| {
         let size = instruction.len();
         let bytes = code.get(at..at + size).unwrap_or_default();
@@ -53,6 +54,15 @@ pub(super) fn canonical(bitness: u32, code: &[u8], out: &mut Vec<u8>) -> usize {
                 field.fill(0);
             }
         }
+        if at < restored {
+            return;
+        }
+        if bitness == 64
+            && let Some(size) = restore(code, at, out)
+        {
+            restored = at + size;
+            return;
+        }
         // A load from a slot that became the address itself.
         if matches!(instruction.code(), Code::Lea_r64_m | Code::Lea_r32_m)
             && let Some((offset, 4)) = fields.displacement
@@ -62,6 +72,42 @@ pub(super) fn canonical(bitness: u32, code: &[u8], out: &mut Vec<u8>) -> usize {
         }
     });
     len
+}
+
+/// What linkers put in the place of an access to a thread's variable, written again as compilers have it, with fields of zero; how many bytes
+/// it has. Some are told by bytes that ordinary code has, too, which then is written so on both sides. System V ABI for
+/// `x86_64`, section 11.
+fn restore(code: &[u8], at: usize, out: &mut [u8]) -> Option<usize> {
+    /// `mov %fs:0, %rax`
+    const THREAD: [u8; 9] = [0x64, 0x48, 0x8b, 0x04, 0x25, 0, 0, 0, 0];
+    /// `lea x@tlsgd(%rip), %rdi; call __tls_get_addr@plt`, as an outline has it.
+    const GENERAL: [u8; 16] = [0x66, 0x48, 0x8b, 0x3d, 0, 0, 0, 0, 0x66, 0x66, 0x48, 0xe8, 0, 0, 0, 0];
+    /// `lea x@tlsld(%rip), %rdi; call __tls_get_addr@plt`
+    const LOCAL: [u8; 12] = [0x48, 0x8b, 0x3d, 0, 0, 0, 0, 0xe8, 0, 0, 0, 0];
+    let here = code.get(at..).unwrap_or_default();
+    // `lea x@tpoff(%rax), %rax`, or an addition of a slot where another image has the variable.
+    let is_general =
+        |rest: &[u8]| rest.starts_with(&[0x48, 0x8d, 0x80]) || rest.starts_with(&[0x48, 0x03, 0x05]);
+    let (short, long);
+    let restored: &[u8] = if here.strip_prefix(&THREAD).is_some_and(is_general) {
+        &GENERAL
+    } else if here.strip_prefix(&[0x66; 3]).is_some_and(|rest| rest.starts_with(&THREAD)) {
+        &LOCAL
+    } else {
+        // `mov x@gottpoff(%rip), %reg` that became one of the number itself, and the addition that became a `lea`.
+        (short, long) = match *here {
+            [prefix @ (0x48 | 0x49), 0xc7, to @ 0xc0..=0xc7, ..] => {
+                (0x48 | (prefix & 1) << 2, (0x8b, to & 7))
+            }
+            [prefix @ (0x48 | 0x4d), 0x8d, to @ 0x80..=0xbf, ..] if to & 7 == to >> 3 & 7 => {
+                (prefix & 0x4c, (0x03, to & 7))
+            }
+            _ => return None,
+        };
+        &[short, long.0, long.1 << 3 | 5, 0, 0, 0, 0]
+    };
+    out.get_mut(at..at + restored.len())?.copy_from_slice(restored);
+    Some(restored.len())
 }
 
 pub(super) fn resolve(form: Form, (start, code): (Svma, &[u8]), at: usize, bias: i64) -> Option<Resolved> {
@@ -132,5 +178,40 @@ mod tests {
         let mut load = code(1, 2);
         load[7] = 0x8b;
         assert_eq!(outline(&load).1, outline(&code(1, 2)).1);
+    }
+
+    /// As `x86_64-linux-gnu-as` and GNU ld write them.
+    #[test]
+    fn accesses_to_a_threads_variables_compare_as_compilers_write_them() {
+        let outline = |code: &[u8]| {
+            let mut code = code.to_vec();
+            code.extend([0xc3, 0xcc, 0xcc]);
+            let mut out = Vec::new();
+            let len = canonical(64, &code, &mut out);
+            out.truncate(len);
+            out
+        };
+        let thread = [0x64, 0x48, 0x8b, 0x04, 0x25, 0, 0, 0, 0];
+        let padded = [&[0x66; 3][..], &thread].concat();
+        let with = |more: &[u8]| [&thread[..], more].concat();
+        let general = [0x66, 0x48, 0x8d, 0x3d, 1, 0, 0, 0, 0x66, 0x66, 0x48, 0xe8, 2, 0, 0, 0];
+        let local = [0x48, 0x8d, 0x3d, 1, 0, 0, 0, 0xe8, 2, 0, 0, 0];
+        let to_rcx = [0x48, 0x8b, 0x0d, 3, 0, 0, 0];
+        let to_r9 = [0x4c, 0x8b, 0x0d, 3, 0, 0, 0];
+        let added = [0x48, 0x03, 0x05, 3, 0, 0, 0];
+        let added_to_r9 = [0x4c, 0x03, 0x0d, 3, 0, 0, 0];
+        for (compiled, linked) in [
+            (&general[..], with(&[0x48, 0x8d, 0x80, 0xf8, 0xff, 0xff, 0xff])),
+            (&general, with(&[0x48, 0x03, 0x05, 7, 1, 0, 0])),
+            (&local, padded),
+            (&to_rcx, vec![0x48, 0xc7, 0xc1, 0xf8, 0xff, 0xff, 0xff]),
+            (&to_r9, vec![0x49, 0xc7, 0xc1, 0xf8, 0xff, 0xff, 0xff]),
+            (&added, vec![0x48, 0x8d, 0x80, 0xf8, 0xff, 0xff, 0xff]),
+            (&added_to_r9, vec![0x4d, 0x8d, 0x89, 0xf8, 0xff, 0xff, 0xff]),
+        ] {
+            assert_eq!(outline(compiled), outline(&linked), "{compiled:x?}");
+        }
+        // Another register is another instruction.
+        assert_ne!(outline(&to_rcx), outline(&[0x48, 0xc7, 0xc2, 0xf8, 0xff, 0xff, 0xff]));
     }
 }

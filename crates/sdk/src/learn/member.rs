@@ -16,6 +16,12 @@ use crate::isa::{Form, Isa};
 use crate::objc::{Classes, class_digest};
 use crate::sections::loaded_data;
 
+/// Gives the address of a thread's variable: <https://www.akkadia.org/drepper/tls.pdf>, section 3.4.
+const TLS_GET_ADDR: &str = "__tls_get_addr";
+
+/// Bytes of a shape's part: a fingerprint has four bits for them.
+const LONGEST_FIELD: u32 = 15;
+
 /// Functions of one object file: more were never seen.
 const MAX_FUNCTIONS: usize = 1 << 20;
 
@@ -290,7 +296,9 @@ impl Reader<'_, '_> {
                 *page.0 == relocation.target && page.1 == relocation.addend
             };
             let page_at = pages.find(is_same).map(|page| page.2);
-            if let Some(form) = form
+            // Programs read their threads' variables without it.
+            let is_called = relocation.target != RelocationTarget::Undefined(TLS_GET_ADDR.into());
+            if let Some(form) = form.filter(|_| is_called)
                 && let Some((target, bias)) = self.target(relocation, starts)
             {
                 let is_pair = matches!(form, Form::Pair | Form::SlotPair);
@@ -464,8 +472,9 @@ fn tidy(mut shape: Shape, len: usize) -> Shape {
             at = at.max(last.saturating_add((*last_size).into()));
         }
         end = end.max(at);
-        if let Ok(size @ 1..) = u8::try_from(end - at) {
+        while let Ok(size @ 1..) = u8::try_from((end - at).min(LONGEST_FIELD)) {
             tidied.push((at, size));
+            at += u32::from(size);
         }
     }
     tidied
