@@ -439,6 +439,45 @@ mod tests {
         assert_ne!(explain(&fault).rule, "rust-panic");
     }
 
+    /// Seen with Ruby and OpenJDK under `watch`.
+    #[test]
+    fn a_handler_that_aborts_tells_what_it_interrupted() {
+        let mut report = core(&["raise", "abort", "rb_bug", "sigsegv", "__restore_rt", "app::total", "main"]);
+        let explanation = explain(&report);
+        assert_eq!(explanation.title, "A signal's handler ended the process with abort()");
+        assert!(explanation.evidence.iter().any(|line| line.contains("app::total")));
+        // A handler of SIGABRT that aborts again: the first abort is the one.
+        let names = ["raise", "abort", "on_abort", "__restore_rt", "raise", "abort", "app::total", "main"];
+        assert_eq!(explain(&core(&names)).title, "The process ended itself with abort()");
+        report = core(&["raise", "abort", "app::total", "main"]);
+        assert_eq!(explain(&report).title, "The process ended itself with abort()");
+    }
+
+    #[test]
+    fn a_panic_of_gos_that_ends_by_an_exit_code_is_told() {
+        let mut report =
+            core(&["runtime.exit", "runtime.gopanic", "runtime.panicmem", "main.inner", "main.main"]);
+        report.source = Source::CrashFile;
+        report.exception = None;
+        report.event = Some("exit".to_owned());
+        let field = |key: &str, value: &str| Field { key: key.to_owned(), value: value.to_owned() };
+        report.fields = vec![field("Exit code", "2"), field("Ended by thread", "8")];
+        let mut ended = report.process.threads[0].clone();
+        report.process.threads[0].crashed = false;
+        report.process.crashed_thread = None;
+        report.process.threads[0].frames.clear();
+        (ended.crashed, ended.id, ended.number) = (false, Some(8), 1);
+        report.process.threads.push(ended);
+        let explanation = explain(&report);
+        assert_eq!(
+            (explanation.rule, explanation.title.as_str()),
+            ("failing-exit", "Go panic: invalid memory address or nil pointer dereference")
+        );
+        assert!(explanation.summary.contains("The exit code is 2."), "{}", explanation.summary);
+        report.fields.pop();
+        assert_eq!(explain(&report).title, "The process ended with exit code 2");
+    }
+
     #[test]
     fn both_panics_are_told_where_a_destructor_panics() {
         let mut report = core(&[
