@@ -367,21 +367,18 @@ fn near_registers(section: &mut Section, registers: &Registers) {
 
 /// What the C library, Rust and a C++ exception said before the abort.
 fn messages(prepared: &mut Prepared, crashed: &Crashed<'_>) {
-    // At any other signal they are of something that is over.
+    let mut room = [0; panic_hook::LONGEST];
+    // A thread that told its exception does nothing else any more but end; what it calls for that may crash.
+    uncaught(prepared, crashed, &mut room);
+    // At any other signal these are of something that is over.
     if crashed.signal() != SIGABRT {
         return;
     }
-    let mut room = [0; panic_hook::LONGEST];
     if let Some(text) = panic_hook::said_by(crashed.thread(), &mut room) {
         message(&mut prepared.section, MessageKind::Panic, text);
     }
     if let Some(text) = panic_hook::said_before_by(crashed.thread(), &mut room) {
         message(&mut prepared.section, MessageKind::Panic, text);
-    }
-    let mut what = [0; exception::LONGEST];
-    if let Some((name, what)) = exception::of(crashed.thread(), &mut room, &mut what) {
-        let section = prepared.section.begin().u16(u16::try_from(name.len()).unwrap_or(0));
-        section.put(name).put(what).write(Kind::Exception, &FILE);
     }
     #[cfg(not(target_os = "linux"))]
     if crate::ns_exception::put(crashed.thread(), &mut prepared.section) {
@@ -389,6 +386,15 @@ fn messages(prepared: &mut Prepared, crashed: &Crashed<'_>) {
     }
     #[cfg(target_os = "linux")]
     said_by_libc(prepared, &mut room);
+}
+
+/// The C++ exception that ends the program.
+fn uncaught(prepared: &mut Prepared, crashed: &Crashed<'_>, room: &mut [u8; 1024]) {
+    let mut what = [0; exception::LONGEST];
+    if let Some((name, what)) = exception::of(crashed.thread(), room, &mut what) {
+        let section = prepared.section.begin().u16(u16::try_from(name.len()).unwrap_or(0));
+        section.put(name).put(what).write(Kind::Exception, &FILE);
+    }
 }
 
 /// What glibc keeps before it aborts.

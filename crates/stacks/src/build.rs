@@ -157,10 +157,10 @@ impl<'s, 'd> Builder<'s, 'd> {
 
     /// The exception of C++ that the process ended for.
     fn thrown(&self, threads: &[Thread]) -> Option<ThrownException> {
-        let crashed = threads.iter().find(|thread| thread.crashed).filter(|_| self.is_abort())?;
+        let crashed = threads.iter().find(|thread| thread.crashed)?;
         let captured = self.snapshot.threads.get(usize::try_from(crashed.number).ok()?)?;
         let pointer = captured.thread_pointer?;
-        if !cpp_exception::is_uncaught(&crashed.frames, &self.placed, self.snapshot.arch) {
+        if !cpp_exception::is_uncaught(&crashed.frames, &self.placed, self.snapshot.arch, self.is_abort()) {
             return None;
         }
         let exception = cpp_exception::current(&LiveFirst(&self.memory), pointer)?;
