@@ -18,8 +18,10 @@ use backtrail_sys::os::crash::{Crashed, OUT_OF_PATIENCE};
 use backtrail_sys::os::raw_file;
 use std::fmt::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::Ordering::SeqCst;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::{Instant, SystemTime};
+
+static FILTER_PANICKED: AtomicBool = AtomicBool::new(false);
 
 /// Memory is read and kept by pages.
 const PAGE: u64 = 4096;
@@ -145,17 +147,19 @@ fn begin(
 
 fn added(prepared: &mut Prepared) {
     if let Some(add) = prepared.options.add {
-        in_program(|| add(&mut Extra::new(&mut prepared.section)));
+        let is_done = in_program(|| add(&mut Extra::new(&mut prepared.section))).is_some();
+        if !is_done {
+            write_small(Kind::Missing, b"the program's own function panicked", &FILE);
+        }
     }
 }
 
-/// Calls a function of the program's. A panic of it is no crash of the process, which has one already: it is written down, and gives `None`.
+/// Calls a function of the program's. A panic of it is no crash of the process, which has one already: it gives `None`.
 fn in_program<T>(function: impl FnOnce() -> T) -> Option<T> {
     IN_PROGRAM.store(true, SeqCst);
     let answer = catch_unwind(AssertUnwindSafe(function));
     IN_PROGRAM.store(false, SeqCst);
     if let Err(payload) = answer {
-        write_small(Kind::Missing, b"the program's own function panicked", &FILE);
         // To drop it is to call the program again.
         std::mem::forget(payload);
         return None;
@@ -202,7 +206,9 @@ const IN_NEED: std::time::Duration = std::time::Duration::from_secs(1);
 /// Asks the options about the frames that were found.
 fn is_wanted(prepared: &Prepared, crashed: &Crashed<'_>) -> bool {
     let Prepared { options, frames, .. } = prepared;
-    in_program(|| seen::is_wanted(&options.own_code, options.filter, crashed, frames)).unwrap_or(true)
+    let answer = in_program(|| seen::is_wanted(&options.own_code, options.filter, crashed, frames));
+    FILTER_PANICKED.store(answer.is_none(), SeqCst);
+    answer.unwrap_or(true)
 }
 
 fn finish(directory: &Directory) {
@@ -426,6 +432,9 @@ fn message(section: &mut Section, kind: MessageKind, text: &[u8]) {
 
 /// What the program told.
 fn of_program(prepared: &mut Prepared) {
+    if FILTER_PANICKED.load(SeqCst) {
+        write_small(Kind::Missing, b"the program's filter panicked: the crash is kept", &FILE);
+    }
     let (section, begun) = (&mut prepared.section, prepared.begun);
     program::each_note(|key, value| section.begin().short(key).put(value).write(Kind::Note, &FILE));
     program::each_breadcrumb(|time, text| {

@@ -194,11 +194,13 @@ fn a_crash_within_the_crash_leaves_a_shorter_file() {
 /// Seen: a filter that panicked ended the thread that writes the file, and there was none.
 #[test]
 fn a_panic_of_the_programs_own_function_costs_nothing_else() {
-    for (kind, signal) in [("panic-in-filter", 6), ("panic-in-handler", 11)] {
+    for (kind, signal, says) in [
+        ("panic-in-filter", 6, "the program's filter panicked: the crash is kept"),
+        ("panic-in-handler", 11, "the program's own function panicked"),
+    ] {
         let (status, data) = crash(kind);
         assert_eq!(status.signal(), Some(signal), "{kind}");
         let file = read(kind, &data);
-        let says = "the program's own function panicked";
         assert!(file.snapshot.notes.iter().any(|note| note == says), "{kind}: {:?}", file.snapshot.notes);
         assert!(file.snapshot.threads.len() >= 4 && file.open_file_count.is_some(), "{kind}");
         let said: Vec<_> = file.messages.iter().map(|(_, text)| text.contains("no order 17")).collect();
