@@ -11,7 +11,8 @@
 //! A C program links `libbacktrail_altstack.a` or `.so`, or is started with `LD_PRELOAD`. Threads that are there already have what
 //! they have; libraries that are loaded later call this `pthread_create` where the program exports it (`-rdynamic`).
 //!
-//! Threads of Rust's standard library have a stack for signal handlers without this.
+//! Threads of Rust's standard library have a stack for signal handlers without this where `main` is Rust's. In a library of Rust's that a C program
+//! loads they have none; that library is linked with `-Bsymbolic-functions`, so that it calls its own `pthread_create`.
 //!
 //! # Platforms
 //!

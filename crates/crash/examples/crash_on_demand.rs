@@ -31,6 +31,9 @@ fn main() {
         // SAFETY: the handler makes system calls only.
         unsafe { libc::signal(libc::SIGSEGV, handler) };
     }
+    if kind == "panics-of-others" {
+        std::panic::set_hook(Box::new(|_| another_panics()));
+    }
     if kind == "ignored" {
         // SAFETY: no preconditions.
         unsafe { libc::signal(libc::SIGTERM, libc::SIG_IGN) };
@@ -47,15 +50,17 @@ fn main() {
         options.filter = match kind.as_str() {
             "filtered" => Some(not_at_24),
             "in-filter" => Some(crash_in_filter),
+            "panic-in-filter" => Some(panic_in_filter),
             _ => None,
         };
         options.add = match kind.as_str() {
             "in-handler" | "in-handler-in-fork" => Some(crash_again),
-            "hang-in-handler" => Some(hang),
+            "hang-in-handler" | "hang-in-handler-of-thread" | "hang-in-handler-of-fork" => Some(hang),
+            "panic-in-handler" => Some(panic_again),
             _ => Some(add),
         };
         // A machine that is busy with something else takes its time.
-        options.patience = Duration::from_secs(if kind == "hang-in-handler" { 4 } else { 60 });
+        options.patience = Duration::from_secs(if kind.starts_with("hang-") { 4 } else { 60 });
         match crash::install(options) {
             Ok(handler) => drop(handler),
             Err(error) => return eprintln!("{error}"),
@@ -84,7 +89,9 @@ fn inner(kind: &str) {
             sdk();
         }
         "segv" | "own-handler" | "in-handler" | "hang-in-handler" => write_to(black_box(0x18)),
-        "sdk-others" | "filtered" | "in-filter" => write_to(black_box(0x18)),
+        "sdk-others" | "filtered" | "in-filter" | "panic-in-handler" => write_to(black_box(0x18)),
+        "hang-in-handler-of-thread" => drop(std::thread::spawn(|| write_to(black_box(0x18))).join()),
+        "hang-in-handler-of-fork" => in_fork(|| write_to(black_box(0x18))),
         "segv-kernel" => write_to(black_box(0x8000_dead_beef_0000)),
         "abort" => std::process::abort(),
         "bad-free" => {
@@ -95,7 +102,11 @@ fn inner(kind: &str) {
         }
         "overflow" => drop(overflow(1)),
         "overflow-in-thread" => drop(std::thread::spawn(|| overflow(1)).join()),
-        "panic" => cannot_unwind(),
+        "panic" | "panics-of-others" | "panic-in-filter" => cannot_unwind(),
+        "panic-twice" => {
+            let _order = Order;
+            panic!("the first reason");
+        }
         "bus" => write_to(behind_a_file()),
         "fpe" => raise(libc::SIGFPE),
         "sys" => raise(libc::SIGSYS),
@@ -253,6 +264,21 @@ extern "C" fn cannot_unwind() {
     panic!("no order {}", 17);
 }
 
+struct Order;
+
+impl Drop for Order {
+    fn drop(&mut self) {
+        panic!("and the second");
+    }
+}
+
+/// While the first thread is in its hook.
+fn another_panics() {
+    if std::thread::current().name() == Some("main") {
+        drop(std::thread::spawn(|| panic!("no matter")).join());
+    }
+}
+
 extern "C" fn own_handler(_: libc::c_int) {
     // SAFETY: no preconditions.
     unsafe { libc::_exit(7) };
@@ -289,6 +315,14 @@ fn not_at_24(seen: &Seen<'_>) -> bool {
 fn crash_in_filter(_: &Seen<'_>) -> bool {
     write_to(black_box(0x20));
     false
+}
+
+fn panic_in_filter(_: &Seen<'_>) -> bool {
+    panic!("in the filter");
+}
+
+fn panic_again(_: &mut Extra<'_>) {
+    panic!("in what is added");
 }
 
 static PAGE: AtomicUsize = AtomicUsize::new(0);

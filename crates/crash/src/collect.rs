@@ -2,7 +2,7 @@
 //!
 //! Nothing here allocates or locks: whatever the threads were at, they stay at it.
 
-use crate::extra::{Extra, FILE};
+use crate::extra::{Extra, FILE, IN_PROGRAM};
 use crate::line::Line;
 use crate::number::number;
 use crate::prepared::{Directory, Prepared};
@@ -14,14 +14,14 @@ use backtrail_capture::crash_file::format::{FRAME_RETURNS, Kind, MessageKind, TH
 use backtrail_capture::local::{Status, threads};
 use backtrail_core::{Avma, FrameAddress, ReadMemory as _, Registers, Trust};
 use backtrail_stacks::own::{Capturer, OwnMemory, RawStack, Stopped, ThreadId};
-use backtrail_sys::os::crash::Crashed;
+use backtrail_sys::os::crash::{Crashed, OUT_OF_PATIENCE};
 use backtrail_sys::os::raw_file;
 use std::fmt::Write as _;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::{Instant, SystemTime};
 
-/// Whether the program's own function runs.
-static IN_PROGRAM: AtomicBool = AtomicBool::new(false);
+static FILTER_PANICKED: AtomicBool = AtomicBool::new(false);
 
 /// Memory is read and kept by pages.
 const PAGE: u64 = 4096;
@@ -147,10 +147,24 @@ fn begin(
 
 fn added(prepared: &mut Prepared) {
     if let Some(add) = prepared.options.add {
-        IN_PROGRAM.store(true, SeqCst);
-        add(&mut Extra::new(&mut prepared.section));
-        IN_PROGRAM.store(false, SeqCst);
+        let is_done = in_program(|| add(&mut Extra::new(&mut prepared.section))).is_some();
+        if !is_done {
+            write_small(Kind::Missing, b"the program's own function panicked", &FILE);
+        }
     }
+}
+
+/// Calls a function of the program's. A panic of it is no crash of the process, which has one already: it gives `None`.
+fn in_program<T>(function: impl FnOnce() -> T) -> Option<T> {
+    IN_PROGRAM.store(true, SeqCst);
+    let answer = catch_unwind(AssertUnwindSafe(function));
+    IN_PROGRAM.store(false, SeqCst);
+    if let Err(payload) = answer {
+        // To drop it is to call the program again.
+        std::mem::forget(payload);
+        return None;
+    }
+    answer.ok()
 }
 
 fn crashed_thread(prepared: &mut Prepared, crashed: &Crashed<'_>, at: &Stopped) {
@@ -192,10 +206,9 @@ const IN_NEED: std::time::Duration = std::time::Duration::from_secs(1);
 /// Asks the options about the frames that were found.
 fn is_wanted(prepared: &Prepared, crashed: &Crashed<'_>) -> bool {
     let Prepared { options, frames, .. } = prepared;
-    IN_PROGRAM.store(true, SeqCst);
-    let is_wanted = seen::is_wanted(&options.own_code, options.filter, crashed, frames);
-    IN_PROGRAM.store(false, SeqCst);
-    is_wanted
+    let answer = in_program(|| seen::is_wanted(&options.own_code, options.filter, crashed, frames));
+    FILTER_PANICKED.store(answer.is_none(), SeqCst);
+    answer.unwrap_or(true)
 }
 
 fn finish(directory: &Directory) {
@@ -203,8 +216,12 @@ fn finish(directory: &Directory) {
     let _ = directory.finish();
 }
 
-/// The collecting thread has crashed: what is written stays, and the file says what happened.
+/// The collecting thread has crashed, or takes too long: what is written stays, and the file says what happened.
 pub(crate) fn in_need(signal: i32, directory: &Directory) {
+    if signal == OUT_OF_PATIENCE {
+        out_of_patience(directory);
+        return;
+    }
     let whose = if IN_PROGRAM.load(SeqCst) { "the program's own function" } else { "the crash handler" };
     let mut text = Line::new();
     let _ = write!(text, "{whose} crashed with signal {signal}; what it would have written next is missing");
@@ -220,6 +237,27 @@ pub(crate) fn in_need(signal: i32, directory: &Directory) {
     }
     write_small(Kind::Missing, text.bytes(), &FILE);
     finish(directory);
+}
+
+/// The collecting thread may be at work still, and the stack may be small: nothing is put together here.
+#[inline(never)]
+fn out_of_patience(directory: &Directory) {
+    if !FILE.is_open() {
+        return;
+    }
+    let text: &[u8] = if IN_PROGRAM.load(SeqCst) {
+        b"the program's own function took too long; what would have been written next is missing"
+    } else {
+        b"the crash handler took too long; what it would have written next is missing"
+    };
+    write_small(Kind::Missing, text, &FILE);
+    #[cfg(target_os = "linux")]
+    if watcher::is_asked() {
+        Instant::now().checked_add(IN_NEED).map(tell_watcher);
+        return;
+    }
+    write_small(Kind::End, b"", &FILE);
+    let _ = directory.finish_early();
 }
 
 fn what_happened(prepared: &mut Prepared, crashed: &Crashed<'_>) {
@@ -335,18 +373,18 @@ fn near_registers(section: &mut Section, registers: &Registers) {
 
 /// What the C library, Rust and a C++ exception said before the abort.
 fn messages(prepared: &mut Prepared, crashed: &Crashed<'_>) {
-    // At any other signal they are of something that is over.
+    let mut room = [0; panic_hook::LONGEST];
+    // A thread that told its exception does nothing else any more but end; what it calls for that may crash.
+    uncaught(prepared, crashed, &mut room);
+    // At any other signal these are of something that is over.
     if crashed.signal() != SIGABRT {
         return;
     }
-    let mut room = [0; 1024];
     if let Some(text) = panic_hook::said_by(crashed.thread(), &mut room) {
         message(&mut prepared.section, MessageKind::Panic, text);
     }
-    let mut what = [0; exception::LONGEST];
-    if let Some((name, what)) = exception::of(crashed.thread(), &mut room, &mut what) {
-        let section = prepared.section.begin().u16(u16::try_from(name.len()).unwrap_or(0));
-        section.put(name).put(what).write(Kind::Exception, &FILE);
+    if let Some(text) = panic_hook::said_before_by(crashed.thread(), &mut room) {
+        message(&mut prepared.section, MessageKind::Panic, text);
     }
     #[cfg(not(target_os = "linux"))]
     if crate::ns_exception::put(crashed.thread(), &mut prepared.section) {
@@ -354,6 +392,15 @@ fn messages(prepared: &mut Prepared, crashed: &Crashed<'_>) {
     }
     #[cfg(target_os = "linux")]
     said_by_libc(prepared, &mut room);
+}
+
+/// The C++ exception that ends the program.
+fn uncaught(prepared: &mut Prepared, crashed: &Crashed<'_>, room: &mut [u8; 1024]) {
+    let mut what = [0; exception::LONGEST];
+    if let Some((name, what)) = exception::of(crashed.thread(), room, &mut what) {
+        let section = prepared.section.begin().u16(u16::try_from(name.len()).unwrap_or(0));
+        section.put(name).put(what).write(Kind::Exception, &FILE);
+    }
 }
 
 /// What glibc keeps before it aborts.
@@ -385,6 +432,9 @@ fn message(section: &mut Section, kind: MessageKind, text: &[u8]) {
 
 /// What the program told.
 fn of_program(prepared: &mut Prepared) {
+    if FILTER_PANICKED.load(SeqCst) {
+        write_small(Kind::Missing, b"the program's filter panicked: the crash is kept", &FILE);
+    }
     let (section, begun) = (&mut prepared.section, prepared.begun);
     program::each_note(|key, value| section.begin().short(key).put(value).write(Kind::Note, &FILE));
     program::each_breadcrumb(|time, text| {

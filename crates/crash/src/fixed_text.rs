@@ -2,6 +2,11 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::SeqCst};
 
+/// As much of a text as fits into so many bytes.
+pub(crate) fn cut(text: &str, bytes: usize) -> &str {
+    (0..=bytes.min(text.len())).rev().find_map(|end| text.get(..end)).unwrap_or_default()
+}
+
 /// A text of up to `WORDS` times eight bytes. Written and read without a lock: a reader that meets a writer gets nothing.
 pub(crate) struct FixedText<const WORDS: usize> {
     /// Odd while it is written.
@@ -57,6 +62,15 @@ impl<const WORDS: usize> FixedText<WORDS> {
 mod tests {
     use super::*;
     use std::sync::atomic::AtomicBool;
+
+    #[test]
+    fn letters_are_kept_as_a_whole() {
+        for (text, bytes, expected) in
+            [("abc", 9, "abc"), ("abc", 2, "ab"), ("aé", 2, "a"), ("é", 1, ""), ("aé", 3, "aé"), ("", 0, "")]
+        {
+            assert_eq!(cut(text, bytes), expected);
+        }
+    }
 
     #[test]
     fn what_is_read_is_one_of_the_texts_that_were_written() {

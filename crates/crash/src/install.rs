@@ -149,7 +149,7 @@ fn start_watcher(_: &Path, _: &Path, _: Duration) -> Result<u32, String> {
 }
 
 /// Gives the calling thread a stack for signal handlers, if it has none: without one an overflow of its stack leaves no file. Threads
-/// of Rust's standard library have one. Keep what is returned until the thread ends.
+/// of Rust's standard library have one where `main` is Rust's. Keep what is returned until the thread ends.
 ///
 /// # Errors
 /// Where there is no memory.

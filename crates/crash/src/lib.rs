@@ -61,7 +61,7 @@ mod watcher;
 
 pub use backtrail_sys::os::OsError;
 pub use error::InstallError;
-pub use exception::exception;
+pub use exception::{exception, exception_at};
 pub use extra::Extra;
 pub use install::{Handler, SignalStack, install, protect_thread};
 pub use options::{Options, Requests};

@@ -48,7 +48,8 @@ pub struct Options {
     /// somebody else's program: see [`image_of`](crate::image_of). Empty: all are kept.
     pub own_code: Vec<Range<u64>>,
     /// Says of each crash whether it is kept, before anything of the program's memory is written. It runs in the midst of the crash:
-    /// it must not allocate or lock; if it crashes itself, a shorter file is kept, which says so.
+    /// it must not allocate or lock; if it crashes itself or does not return in time, a shorter file is kept, which says so. If it panics,
+    /// the crash is kept.
     pub filter: Option<fn(&Seen<'_>) -> bool>,
     /// The program `backtrail`, to be started now as a watcher: it writes the file of a crash from outside. Where it has ended by then,
     /// does not answer for half of `patience`, or the process is a child of this one, the process writes the file itself, as

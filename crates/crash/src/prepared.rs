@@ -89,9 +89,20 @@ impl Directory {
     /// checksums.
     pub(crate) fn finish(&self) -> Result<(), OsError> {
         let synced = FILE.finish();
-        let names = NAMES.try_lock().map_err(|_| BUSY)?;
-        self.0.rename_durably(c_str(&names.part), c_str(&names.whole))?;
+        self.rename()?;
         synced
+    }
+
+    /// The same while another thread may be writing.
+    pub(crate) fn finish_early(&self) -> Result<(), OsError> {
+        let synced = FILE.sync();
+        self.rename()?;
+        synced
+    }
+
+    fn rename(&self) -> Result<(), OsError> {
+        let names = NAMES.try_lock().map_err(|_| BUSY)?;
+        self.0.rename_durably(c_str(&names.part), c_str(&names.whole))
     }
 
     /// Removes the file: the crash is not kept.

@@ -1,14 +1,14 @@
 //! What the program tells of itself: notes and breadcrumbs.
 
-use crate::fixed_text::FixedText;
+use crate::fixed_text::{FixedText, cut};
 use backtrail_sys::os::monotonic_time;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Mutex, PoisonError};
 
 /// Keys of up to 64 bytes, values of up to 512.
 struct Note {
-    key: FixedText<8>,
-    value: FixedText<64>,
+    key: FixedText<{ LONGEST_KEY / 8 }>,
+    value: FixedText<{ LONGEST / 8 }>,
 }
 
 struct Breadcrumb {
@@ -16,13 +16,15 @@ struct Breadcrumb {
     number: AtomicU64,
     /// Milliseconds of the monotonic clock.
     time: AtomicU64,
-    text: FixedText<24>,
+    text: FixedText<{ LONGEST_LINE / 8 }>,
 }
 
 const NOTES: usize = 64;
 const BREADCRUMBS: usize = 128;
 /// Bytes that the longest of them has.
 pub(crate) const LONGEST: usize = 512;
+const LONGEST_KEY: usize = 64;
+const LONGEST_LINE: usize = 192;
 
 static ALL_NOTES: [Note; NOTES] = [const { Note { key: FixedText::new(), value: FixedText::new() } }; NOTES];
 static RING: [Breadcrumb; BREADCRUMBS] =
@@ -40,14 +42,14 @@ static WRITING: Mutex<()> = Mutex::new(());
 /// Not safe: it locks.
 pub fn note(key: &str, value: &str) -> bool {
     let _writing = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
-    let key = key.as_bytes().get(..64).unwrap_or(key.as_bytes());
+    let (key, value) = (cut(key, LONGEST_KEY).as_bytes(), cut(value, LONGEST).as_bytes());
     let mut room = [0; LONGEST];
     for note in &ALL_NOTES {
         match note.key.get(&mut room) {
-            Some(known) if known == key => return note.value.set(value.as_bytes()),
+            Some(known) if known == key => return note.value.set(value),
             Some(_) => {}
             // The value first: a crash meanwhile must not find a key with another's.
-            None => return note.value.set(value.as_bytes()) && note.key.set(key),
+            None => return note.value.set(value) && note.key.set(key),
         }
     }
     false
@@ -63,7 +65,7 @@ pub fn breadcrumb(text: &str) {
     let Some(place) = RING.get(number % BREADCRUMBS) else { return };
     place.number.store(0, SeqCst);
     place.time.store(now(), SeqCst);
-    if place.text.set(text.as_bytes()) {
+    if place.text.set(cut(text, LONGEST_LINE).as_bytes()) {
         place.number.store(number as u64 + 1, SeqCst);
     }
 }
@@ -114,6 +116,11 @@ mod tests {
         let expected: Vec<_> = (300 - BREADCRUMBS..300).map(|number| format!("line {number}")).collect();
         assert_eq!(all, expected);
         assert!(note("colour", "red") && note("size", "1") && note("colour", "blue"));
+        breadcrumb(&"é".repeat(200));
+        breadcrumb(&format!("a{}", "é".repeat(200)));
+        let mut sizes = Vec::new();
+        each_breadcrumb(|_, text| sizes.push(std::str::from_utf8(text).unwrap().len()));
+        assert_eq!(sizes[BREADCRUMBS - 2..], [192, 191], "no half letters");
         let mut all = Vec::new();
         each_note(|key, value| all.push((key.to_vec(), value.to_vec())));
         assert_eq!(all, [(b"colour".to_vec(), b"blue".to_vec()), (b"size".to_vec(), b"1".to_vec())]);

@@ -79,9 +79,16 @@ impl Section {
     }
 }
 
-/// A small section without any buffer but the stack: for who is in need.
+/// A small section without any buffer but the stack: for who is in need. What is longer than 160 bytes is cut off.
 pub(crate) fn write_small(kind: Kind, content: &[u8], file: &RawFile) {
+    let mut section = [0; SECTION_HEADER_BYTES + SMALL];
+    let content = content.get(..SMALL).unwrap_or(content);
     let (kind, size) = (kind as u32, u32::try_from(content.len()).unwrap_or(0));
     let fields = [kind, size, checksum(kind, size, content)].map(u32::to_le_bytes);
-    let _ = file.write(fields.as_flattened()).and_then(|()| file.write(content));
+    let bytes = fields.as_flattened().iter().chain(content);
+    section.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
+    // At once: another thread may be writing.
+    let _ = file.write(section.get(..SECTION_HEADER_BYTES + content.len()).unwrap_or_default());
 }
+
+const SMALL: usize = 160;

@@ -191,18 +191,50 @@ fn a_crash_within_the_crash_leaves_a_shorter_file() {
     assert_eq!(file.snapshot.threads.iter().filter(|thread| thread.is_crashed).count(), 1);
 }
 
+/// Seen: a filter that panicked ended the thread that writes the file, and there was none.
 #[test]
-fn a_handler_that_hangs_does_not_keep_the_process() {
-    let directory = TempDir::new("crash");
-    let status = run("hang-in-handler", Some(directory.path()));
-    assert_eq!(status.signal(), Some(11));
-    // What was written until then is there.
-    let mut left = std::fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().path());
-    let part = left.find(|path| !path.ends_with("btcrash.reserve")).unwrap();
-    assert!(part.to_str().unwrap().ends_with(".btcrash.part"), "{part:?}");
-    let data = std::fs::read(part).unwrap();
-    let file = crash_file::read(&data, &Limits::default()).unwrap();
-    assert!(!file.is_whole && file.snapshot.fault.is_some() && file.snapshot.threads.len() >= 4);
+fn a_panic_of_the_programs_own_function_costs_nothing_else() {
+    for (kind, signal, says) in [
+        ("panic-in-filter", 6, "the program's filter panicked: the crash is kept"),
+        ("panic-in-handler", 11, "the program's own function panicked"),
+    ] {
+        let (status, data) = crash(kind);
+        assert_eq!(status.signal(), Some(signal), "{kind}");
+        let file = read(kind, &data);
+        assert!(file.snapshot.notes.iter().any(|note| note == says), "{kind}: {:?}", file.snapshot.notes);
+        assert!(file.snapshot.threads.len() >= 4 && file.open_file_count.is_some(), "{kind}");
+        let said: Vec<_> = file.messages.iter().map(|(_, text)| text.contains("no order 17")).collect();
+        assert_eq!(said, if signal == 6 { vec![true] } else { vec![] }, "{kind}: {:?}", file.messages);
+    }
+}
+
+#[test]
+fn what_a_thread_said_is_not_lost_by_what_others_say() {
+    let (_, data) = crash("panics-of-others");
+    let file = read("panics-of-others", &data);
+    assert!(file.messages.len() == 1 && file.messages[0].1.contains("no order 17"), "{:?}", file.messages);
+    let (_, data) = crash("panic-twice");
+    let file = read("panic-twice", &data);
+    let said = file.messages.iter().map(|(_, text)| text.lines().nth(1).unwrap_or_default());
+    assert_eq!(said.collect::<Vec<_>>(), ["and the second", "the first reason"]);
+}
+
+/// On a thread with a stack for signals of the standard library's size, too.
+#[test]
+fn a_handler_that_hangs_costs_what_it_would_have_added() {
+    for (kind, code) in [
+        ("hang-in-handler", None),
+        ("hang-in-handler-of-thread", None),
+        ("hang-in-handler-of-fork", Some(11)),
+    ] {
+        let (status, data) = crash(kind);
+        assert_eq!((status.signal(), status.code()), (code.is_none().then_some(11), code), "{kind}");
+        let file = read(kind, &data);
+        let says = "the program's own function took too long; what would have been written next is missing";
+        assert!(file.snapshot.notes.iter().any(|note| note == says), "{kind}: {:?}", file.snapshot.notes);
+        let threads = if code.is_none() { 4 } else { 1 };
+        assert!(file.snapshot.fault.is_some() && file.snapshot.threads.len() >= threads, "{kind}");
+    }
 }
 
 /// Files of at most so many bytes are as a disk that was full when the program began: nothing could be set aside.

@@ -94,6 +94,53 @@ fn a_server_that_is_busy_is_asked_again() {
     });
 }
 
+/// Seen: it was asked again after 2, 4, 8 and 16 seconds, whatever it said.
+#[test]
+fn a_server_is_asked_again_when_it_says() {
+    let (directory, _) = directory();
+    let server = HttpServer::new();
+    server.answer("/", HttpAnswer::Busy(3));
+    let upload = quick(Upload::to(&server.url));
+    let begun = std::time::Instant::now();
+    std::thread::scope(|scope| {
+        let sending = scope.spawn(|| send_pending(directory.path(), &upload).unwrap());
+        while server.asked().is_empty() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        // What it answers is looked up after it has noted who asks.
+        std::thread::sleep(Duration::from_secs(1));
+        server.answer("/", HttpAnswer::Status(200));
+        assert_eq!(sending.join().unwrap().sent, 2);
+    });
+    assert!(begun.elapsed() >= Duration::from_secs(3) && server.asked().len() == 3, "{:?}", begun.elapsed());
+}
+
+#[test]
+fn one_that_wants_peace_for_long_is_left_alone_until_the_next_start() {
+    let (directory, _) = directory();
+    let server = HttpServer::new();
+    server.answer("/", HttpAnswer::Busy(86_400));
+    let outcome = send_pending(directory.path(), &quick(Upload::to(&server.url))).unwrap();
+    assert_eq!((outcome.sent, outcome.left.len(), server.asked().len()), (0, 2, 1));
+    assert!(outcome.left[1].1.contains("429, and wants nothing for 86400 s"), "{:?}", outcome.left);
+    server.answer("/", HttpAnswer::Redirect("https://elsewhere.example/".to_owned()));
+    let outcome = send_pending(directory.path(), &quick(Upload::to(&server.url))).unwrap();
+    assert!(outcome.left[0].1.contains("moved to https://elsewhere.example/"), "{:?}", outcome.left);
+}
+
+/// What stands behind a status that says that the file is kept changes nothing.
+#[test]
+fn the_body_of_a_good_answer_does_not_matter() {
+    for answer in [HttpAnswer::Cut(vec![b'x'; 100], 3), HttpAnswer::Endless, HttpAnswer::File(vec![0xff; 9])]
+    {
+        let (directory, _) = directory();
+        let server = HttpServer::new();
+        server.answer("/", answer.clone());
+        let outcome = send_pending(directory.path(), &quick(Upload::to(&server.url))).unwrap();
+        assert_eq!((outcome.sent, server.asked().len()), (2, 2), "{answer:?}: {:?}", outcome.left);
+    }
+}
+
 #[test]
 fn what_is_not_taken_stays() {
     let (directory, files) = directory();

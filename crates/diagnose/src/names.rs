@@ -219,8 +219,21 @@ pub(crate) fn only_thread(report: &Report) -> Option<&Thread> {
     match report.process.threads.as_slice() {
         // A report that was cut before the thread that it blames may have another one.
         [only] if missing_thread(report).is_none_or(|number| number == only.number) => Some(only),
-        _ => None,
+        _ => thread_of_event(report),
     }
+}
+
+/// The thread that a crash file of no crash is about: the first one of a process that hangs, the one that ended the process.
+fn thread_of_event(report: &Report) -> Option<&Thread> {
+    let id = match report.event.as_deref().filter(|_| report.source == Source::CrashFile)? {
+        "hang" => report.process.pid,
+        "exit" => {
+            let ended = report.fields.iter().find(|field| field.key == "Ended by thread");
+            ended.and_then(|field| field.value.parse().ok())
+        }
+        _ => None,
+    }?;
+    report.process.threads.iter().find(|thread| thread.id == Some(id))
 }
 
 /// The main thread: the one that serves the main queue, else the first.

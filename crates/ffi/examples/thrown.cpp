@@ -11,6 +11,14 @@ namespace shop {
 struct NoOrder : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
+
+// what() may be no pointer to text.
+struct NoWords : std::exception {
+    const char *what() const noexcept override
+    {
+        return reinterpret_cast<const char *>(8);
+    }
+};
 } // namespace shop
 
 __attribute__((noinline)) static void find_order(int number)
@@ -54,6 +62,10 @@ int main(int count, char **arguments)
     backtrail::keep_uncaught_exceptions();
     if (kind == "number")
         throw 17;
+    if (kind == "no-words")
+        throw shop::NoWords();
+    if (kind == "nothing")
+        throw;
     if (kind == "noexcept")
         cannot_throw();
     if (kind == "caught") {

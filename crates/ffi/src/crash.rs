@@ -189,12 +189,12 @@ impl BacktrailCrashOptions {
 /// See the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn backtrail_crash_exception(type_name: *const c_char, what: *const c_char) {
-    let bytes = |text: *const c_char| match text.is_null() {
+    let type_name = match type_name.is_null() {
         true => &[][..],
         // SAFETY: the header's demand.
-        false => unsafe { CStr::from_ptr(text) }.to_bytes(),
+        false => unsafe { CStr::from_ptr(type_name) }.to_bytes(),
     };
-    crash::exception(bytes(type_name), bytes(what));
+    crash::exception_at(type_name, what.cast());
 }
 
 /// What [`backtrail_crash_pending`] calls; see the header.

@@ -11,7 +11,7 @@ use crate::unwind_image::UnwindImage;
 use crate::walk::{Walker, places, unwind_images};
 use crate::{Captured, StackOptions};
 use backtrail_capture::{Fault, Snapshot, Source as CaptureSource, Thread as CapturedThread};
-use backtrail_core::{AddrRange, Avma, Bias, ImageId, Svma};
+use backtrail_core::{AddrRange, Avma, Bias, ImageId, Svma, Utc};
 use backtrail_model::{
     AppInfo, EndKind, Ended, Exception, Image, ImageSymbols, Process, Register, Report, Source, Thread,
     ThrowingRuntime, ThrownException,
@@ -157,10 +157,10 @@ impl<'s, 'd> Builder<'s, 'd> {
 
     /// The exception of C++ that the process ended for.
     fn thrown(&self, threads: &[Thread]) -> Option<ThrownException> {
-        let crashed = threads.iter().find(|thread| thread.crashed).filter(|_| self.is_abort())?;
+        let crashed = threads.iter().find(|thread| thread.crashed)?;
         let captured = self.snapshot.threads.get(usize::try_from(crashed.number).ok()?)?;
         let pointer = captured.thread_pointer?;
-        if !cpp_exception::is_uncaught(&crashed.frames, &self.placed, self.snapshot.arch) {
+        if !cpp_exception::is_uncaught(&crashed.frames, &self.placed, self.snapshot.arch, self.is_abort()) {
             return None;
         }
         let exception = cpp_exception::current(&LiveFirst(&self.memory), pointer)?;
@@ -365,6 +365,13 @@ fn thread(
 }
 
 /// What the snapshot says of the process and of what stopped it.
+/// A time in seconds since 1970 as reports print it. Zero and what no calendar has are no time.
+fn printed_time(seconds: u64) -> Option<String> {
+    const YEAR_10000: i64 = 253_402_300_800;
+    let seconds = i64::try_from(seconds).ok().filter(|seconds| (1..YEAR_10000).contains(seconds))?;
+    Some(Utc::from_unix(seconds).to_string())
+}
+
 fn report(snapshot: &Snapshot<'_>) -> Report {
     let process = &snapshot.process;
     let executable = process.executable.as_deref();
@@ -386,6 +393,7 @@ fn report(snapshot: &Snapshot<'_>) -> Report {
             ..Process::default()
         },
         os: process.os.clone(),
+        time: process.time.and_then(printed_time),
         exception: snapshot.fault.as_ref().map(|fault| Exception {
             signal: Some(fault.name.clone()).filter(|name| is_signal(name)),
             kind: Some(fault.name.clone()).filter(|name| !is_signal(name)),
@@ -410,4 +418,22 @@ fn codes(fault: &Fault) -> Option<String> {
 /// Linux has signals; of Apple's systems and Windows minidumps name the exception.
 fn is_signal(name: &str) -> bool {
     name.to_ascii_lowercase().starts_with("sig")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::printed_time;
+
+    #[test]
+    fn times_that_no_calendar_has_are_none() {
+        for (seconds, expected) in [
+            (1_777_636_800, Some("2026-05-01T12:00:00Z")),
+            (253_402_300_799, Some("9999-12-31T23:59:59Z")),
+            (253_402_300_800, None),
+            (0, None),
+            (u64::MAX, None),
+        ] {
+            assert_eq!(printed_time(seconds).as_deref(), expected, "{seconds}");
+        }
+    }
 }

@@ -63,17 +63,26 @@ const THROWING: [&str; 7] = [
     "_ZSt17rethrow_exceptionNSt15__exception_ptr13exception_ptrE",
     "_ZSt17rethrow_exceptionSt13exception_ptr",
 ];
+/// What these call, and what calls the handler. Names are as compiled.
+const TERMINATING: [&str; 3] =
+    ["_ZSt9terminatev", "_ZN10__cxxabiv111__terminateEPFvvE", "_ZSt11__terminatePFvvE"];
 /// Frames from the innermost one on among which they are: a handler of `std::terminate` has its own.
 const MAX_FRAMES: usize = 32;
 
-/// Whether a thread ends for an exception that nobody caught.
-pub(crate) fn is_uncaught(frames: &[Frame], images: &[LoadedImage], arch: Arch) -> bool {
+/// Whether a thread ends for an exception that nobody caught. One that did not abort is within the handler, or what the exception says of
+/// itself.
+pub(crate) fn is_uncaught(frames: &[Frame], images: &[LoadedImage], arch: Arch, is_abort: bool) -> bool {
+    is_within(frames, images, arch, &THROWING) && (is_abort || is_within(frames, images, arch, &TERMINATING))
+}
+
+/// Whether one of these functions is on a stack.
+fn is_within(frames: &[Frame], images: &[LoadedImage], arch: Arch, functions: &[&str]) -> bool {
     let mut known: Vec<(usize, Vec<AddrRange<Avma>>)> = Vec::new();
     frames.iter().take(MAX_FRAMES).take_while(|frame| frame.trust != Trust::Scan).any(|frame| {
         let (Some(image), Some(address)) = (frame.image, frame.address) else { return false };
         let at = known.iter().position(|(shown, _)| *shown == image).unwrap_or_else(|| {
             let of_image = images.iter().filter(|loaded| loaded.shown == image);
-            known.push((image, of_image.flat_map(throwing).collect()));
+            known.push((image, of_image.flat_map(|image| ranges(image, functions)).collect()));
             known.len() - 1
         });
         let address = address.lookup(arch);
@@ -82,10 +91,10 @@ pub(crate) fn is_uncaught(frames: &[Frame], images: &[LoadedImage], arch: Arch) 
 }
 
 /// Where these functions lie in an image.
-fn throwing(image: &LoadedImage) -> Vec<AddrRange<Avma>> {
+fn ranges(image: &LoadedImage, functions: &[&str]) -> Vec<AddrRange<Avma>> {
     let range = |symbol: &Symbol<'_>| {
-        let is_throwing = symbol.is_code && THROWING.contains(&&*symbol.name);
-        let start = is_throwing.then(|| image.bias.to_avma(symbol.address)).flatten()?;
+        let is_one = symbol.is_code && functions.contains(&&*symbol.name);
+        let start = is_one.then(|| image.bias.to_avma(symbol.address)).flatten()?;
         Some(AddrRange::new(start, start.checked_add(symbol.size?)?))
     };
     let objects = image.files.unwinding().filter_map(|file| file.object());

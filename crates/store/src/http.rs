@@ -134,12 +134,26 @@ impl JsonClient {
         headers: &[(&str, &str)],
         body: &[u8],
     ) -> Result<(u16, Vec<u8>), String> {
+        let answer = self.ask(method, path, headers, body)?;
+        Ok((answer.status, answer.bytes(MAX_ANSWER)?))
+    }
+
+    /// The same, with all of the answer; its body is not read yet.
+    ///
+    /// # Errors
+    /// Why there is no answer, in words that do not have the address.
+    pub fn ask(
+        &self,
+        method: Method,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &[u8],
+    ) -> Result<HttpAnswer, String> {
         let url = format!("{}{path}", self.base);
         let token = self.token.as_ref().map(|token| format!("Bearer {token}"));
         let token = token.iter().map(|token| ("Authorization", token.as_str()));
         let headers: Vec<_> = token.chain(headers.iter().copied()).collect();
-        let answer = self.client.send(method, &url, &headers, HttpBody::Bytes(body))?;
-        Ok((answer.status, answer.bytes(MAX_ANSWER)?))
+        self.client.send(method, &url, &headers, HttpBody::Bytes(body))
     }
 }
 
@@ -170,6 +184,10 @@ pub struct HttpAnswer {
     pub date: Option<String>,
     /// How many bytes it says that the body has.
     pub length: Option<u64>,
+    /// The header `Retry-After`: how long it wants not to be asked. A point in time, which the header may have too, is left out.
+    pub retry_after: Option<Duration>,
+    /// The header `Location`: where what was asked for is.
+    pub location: Option<String>,
     /// The body.
     pub body: Box<dyn Read>,
 }
@@ -223,10 +241,13 @@ impl HttpClient {
             HttpBody::File(file) => self.client.run(url, request.body(file)),
         };
         let response = answer.map_err(|error| explain(&error))?;
-        let date = response.headers().get("date").and_then(|date| date.to_str().ok()).map(str::to_owned);
+        let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
+        let (date, location) = (header("date").map(str::to_owned), header("location").map(str::to_owned));
+        let retry_after = header("retry-after").and_then(|seconds| seconds.trim().parse().ok());
+        let retry_after = retry_after.map(Duration::from_secs);
         let (status, length) = (response.status().as_u16(), response.body().content_length());
         let body = Box::new(response.into_body().into_with_config().limit(u64::MAX).reader());
-        Ok(HttpAnswer { status, date, length, body })
+        Ok(HttpAnswer { status, date, length, retry_after, location, body })
     }
 }
 

@@ -18,6 +18,8 @@ pub enum HttpAnswer {
     File(Vec<u8>),
     /// This status, and nothing else.
     Status(u16),
+    /// Status 429: asks for so many seconds of peace.
+    Busy(u64),
     /// Says nothing, and keeps the connection open.
     Hang,
     /// States a length, and ends before.
@@ -156,6 +158,9 @@ fn serve(
         }
         HttpAnswer::Redirect(to) => {
             send(format!("HTTP/1.1 302 X\r\nLocation: {to}\r\nContent-Length: 0\r\n\r\n").as_bytes())
+        }
+        HttpAnswer::Busy(seconds) => {
+            send(format!("HTTP/1.1 429 X\r\nRetry-After: {seconds}\r\nContent-Length: 0\r\n\r\n").as_bytes())
         }
         HttpAnswer::Hang => wait(),
         HttpAnswer::Cut(bytes, at) => {

@@ -23,7 +23,12 @@ fn crash_file(report: &Report) -> Option<CrashFile<'static>> {
     let arch = process.arch.unwrap();
     let exception = report.exception.as_ref().unwrap();
     let mut file = CrashFile::new(Snapshot {
-        process: Process { pid: process.pid, executable: process.path.clone(), ..Process::default() },
+        process: Process {
+            pid: process.pid,
+            executable: process.path.clone(),
+            time: Some(1_777_636_800),
+            ..Process::default()
+        },
         ..Snapshot::new(Source::CrashFile, arch)
     });
     match (exception.kind.as_deref(), exception.signal.as_deref()) {
@@ -107,6 +112,7 @@ fn frames_get_the_names_that_the_systems_own_report_gets() {
             };
             assert_eq!(functions(found), wanted["functions"], "{} {found:?}", path.display());
         }
+        assert_eq!(ours.report.time.as_deref(), Some("2026-05-01T12:00:00Z"), "{}", path.display());
         let (theirs, ours) = (&system.explanation, &ours);
         let of = |analysis: &Analysis| analysis.attribution.verdict;
         assert_eq!(of(ours), of(system), "{}", path.display());

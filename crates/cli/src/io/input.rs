@@ -322,7 +322,10 @@ fn search(directory: &Path, depth: usize, inputs: &mut Vec<Input>) {
         // A dSYM may lie beside the reports; there are none inside it.
         if kind.is_dir() && depth > 0 && path.extension().is_none_or(|extension| extension != "dSYM") {
             search(&path, depth - 1, inputs);
-        } else if (kind.is_file() || is_link_to_read(&path, kind)) && !is_of_organizer(&path) {
+        } else if (kind.is_file() || is_link_to_read(&path, kind))
+            && !is_of_organizer(&path)
+            && !is_of_handler(&path)
+        {
             inputs.push(Input::file(path, true));
         }
     }
@@ -341,9 +344,27 @@ fn is_of_organizer(path: &Path) -> bool {
     ends(path, "json") && path.ancestors().any(|above| ends(above, "xccrashpoint"))
 }
 
+/// Whether a file is one that our own crash handler keeps beside its crash files: room on the disk, and runs of the program that it counts.
+fn is_of_handler(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let is_run = |end: &str| name.ends_with(end) && name.starts_with(|first: char| first.is_ascii_digit());
+    name == "btcrash.reserve" || [".btsession", ".btsession.ended", ".btsession.json"].into_iter().any(is_run)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_the_crash_handler_keeps_for_itself_is_no_report() {
+        let of = |path: &str| is_of_handler(Path::new(path));
+        for path in
+            ["btcrash.reserve", "17956-7405-38.btsession", "1-2-3.btsession.ended", "1-2-3.btsession.json"]
+        {
+            assert!(of(&format!("/var/lib/orders/crashes/{path}")), "{path}");
+        }
+        assert!(!of("1795-7405.btcrash") && !of("1795-7405.btcrash.part") && !of("orders.btsession.json"));
+    }
 
     #[test]
     fn lists_of_the_organizer_are_no_reports() {

@@ -116,6 +116,34 @@ fn an_uncaught_exception_is_told_with_its_type_and_words() {
     assert!(own.stderr.contains(title), "{}", own.stderr);
 }
 
+/// Text that is no pointer to text, and a throw of what is not there.
+const NO_WORDS: &str = r#"
+#include <exception>
+#include <string>
+struct NoWords : std::exception {
+    const char *what() const noexcept override { return reinterpret_cast<const char *>(8); }
+};
+int main(int, char **arguments)
+{
+    if (arguments[1] == std::string("nothing"))
+        throw;
+    throw NoWords();
+}
+"#;
+
+#[test]
+fn what_ends_a_program_that_cannot_tell_its_exception_is_told() {
+    let directory = TempDir::new("watch-words");
+    let Some(program) = traceable(&directory, NO_WORDS, "c++", &["-O1"]) else { return };
+    let nothing = watch(&program, "nothing", &[]);
+    assert_eq!((nothing.code, nothing.reports.len()), (Some(128 + 6), 1));
+    assert!(nothing.stderr.contains("std::terminate was called by `throw;`"), "{}", nothing.stderr);
+    // The library prints what it says.
+    let no_words = watch(&program, "no-words", &[]);
+    assert_eq!((no_words.code, no_words.reports.len()), (Some(128 + 11), 1));
+    assert!(no_words.stderr.contains("Uncaught C++ exception: NoWords"), "{}", no_words.stderr);
+}
+
 #[test]
 fn a_hang_and_a_failing_exit_are_told() {
     let directory = TempDir::new("watch-hang");

@@ -96,14 +96,14 @@ const LONGEST_WAIT: Duration = Duration::from_secs(300);
 
 /// Why a file was not taken.
 enum Refusal {
-    /// It may be taken later.
-    Later(String),
+    /// It may be taken later, and not before the server says.
+    Later(String, Option<Duration>),
     /// It never will.
     Never(String),
 }
 
 /// Sends every finished file of a directory, oldest first, and removes each that was taken. Where the server cannot be reached, or is
-/// overloaded, it is asked again after a while; after the last attempt the other files are left, too. A file that is refused for what it
+/// overloaded, it is asked again after a while, and not before it says (`Retry-After`); after the last attempt, or where that would be later than five minutes from now, the other files are left, too. A file that is refused for what it
 /// is stays, and the next is sent: whether it is kept is the program's to decide. Before that the server is told how earlier runs ended.
 ///
 /// # Errors
@@ -129,7 +129,7 @@ pub fn send_pending(directory: &Path, upload: &Upload) -> io::Result<Outcome> {
                 }
             }
             Err(Refusal::Never(why)) => outcome.left.push((file, why)),
-            Err(Refusal::Later(why)) => {
+            Err(Refusal::Later(why, _)) => {
                 outcome.left.push((file, why.clone()));
                 outcome.left.extend(files.by_ref().map(|file| (file, why.clone())));
             }
@@ -192,7 +192,7 @@ fn send_sessions(files: &[PathBuf], upload: &Upload, target: &Target, outcome: &
                     outcome.sessions += 1;
                     let _ = std::fs::remove_file(file);
                 }
-                Err(Refusal::Later(why) | Refusal::Never(why)) => {
+                Err(Refusal::Later(why, _) | Refusal::Never(why)) => {
                     outcome.left.push((file.clone(), why.clone()));
                 }
             }
@@ -215,8 +215,10 @@ fn send_body(body: &[u8], upload: &Upload, target: &Target) -> Result<(), Refusa
     let mut attempt = 1;
     loop {
         match answer(target, &headers, body) {
-            Err(Refusal::Later(_)) if attempt < upload.attempts => {
-                std::thread::sleep(wait);
+            Err(Refusal::Later(_, after))
+                if attempt < upload.attempts && after.is_none_or(|after| after <= LONGEST_WAIT) =>
+            {
+                std::thread::sleep(wait.max(after.unwrap_or_default()));
                 wait = wait.saturating_mul(2).min(LONGEST_WAIT);
                 attempt += 1;
             }
@@ -227,16 +229,27 @@ fn send_body(body: &[u8], upload: &Upload, target: &Target) -> Result<(), Refusa
 
 /// One attempt. The server keeps a body once, however often it is sent: where only the answer was lost, nothing is counted twice.
 fn answer(target: &Target, headers: &[(&str, &str)], body: &[u8]) -> Result<(), Refusal> {
-    let answer = target.client.send_with(Method::Post, &target.path, headers, body);
-    match answer {
-        Ok((200..=299, _)) => Ok(()),
-        Ok((status @ (408 | 429 | 500..=599), _)) => {
-            Err(Refusal::Later(format!("the server answered {status}")))
+    let answer = target.client.ask(Method::Post, &target.path, headers, body);
+    let answer = answer.map_err(|why| Refusal::Later(format!("the server {why}"), None))?;
+    let (status, after, location) = (answer.status, answer.retry_after, answer.location.clone());
+    // What stands behind the status says nothing more where the file is taken.
+    let text = answer.bytes(MAX_ANSWER);
+    match (status, location) {
+        (200..=299, _) => Ok(()),
+        (408 | 429 | 500..=599, _) => {
+            let peace = after.map(|after| format!(", and wants nothing for {} s", after.as_secs()));
+            Err(Refusal::Later(format!("the server answered {status}{}", peace.unwrap_or_default()), after))
         }
-        Ok((status, text)) => {
+        (300..=399, Some(location)) => Err(Refusal::Never(format!(
+            "the server answered {status}: it has moved to {location}; that is not followed, since the address may hold a key"
+        ))),
+        _ => {
+            let text = text.unwrap_or_default();
             let text = String::from_utf8_lossy(text.get(..200).unwrap_or(&text)).into_owned();
             Err(Refusal::Never(format!("the server answered {status}: {text}")))
         }
-        Err(why) => Err(Refusal::Later(format!("the server {why}"))),
     }
 }
+
+/// Bytes of an answer that are read.
+const MAX_ANSWER: u64 = 64 << 10;

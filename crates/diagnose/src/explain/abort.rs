@@ -144,6 +144,10 @@ pub(super) fn abort(facts: &Facts<'_>, draft: &mut Draft) -> bool {
         }
         (None, None) => {}
     }
+    if let Some(interrupted) = handler_that_aborted(facts) {
+        by_handler(facts, draft, interrupted, last_words);
+        return true;
+    }
     let is_place = caller.is_some_and(|caller| {
         facts.suspect.as_ref().is_some_and(|suspect| std::ptr::eq(suspect.frame, caller))
     });
@@ -170,6 +174,29 @@ pub(super) fn abort(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     draft.cause(CHECK);
     draft.next(format!("Look at the calling frame, and in {} at the last lines before the end.", log(facts)));
     true
+}
+
+/// What a signal's handler interrupted that called abort(): the handler's frames lie behind those of abort().
+fn handler_that_aborted<'r>(facts: &Facts<'r>) -> Option<&'r Frame> {
+    let interrupted = facts.interrupted();
+    let handler = facts.frames.len().saturating_sub(interrupted.len());
+    // Of one that handles SIGABRT it is abort() that was interrupted.
+    (handler > frames_of_abort(facts.frames) && has_abort(facts.frames)).then(|| interrupted.first())?
+}
+
+/// Runtimes and crash reporters end so: Ruby's `[BUG]`, a JVM's error log.
+fn by_handler(facts: &Facts<'_>, draft: &mut Draft, interrupted: &Frame, last_words: Option<&Said>) {
+    draft.lead(
+        "A signal's handler ended the process with abort()",
+        "A signal came before: its handler, of a runtime or a crash reporter as a rule, called abort(). The report has SIGABRT, not the signal that came first.",
+    );
+    last_words.iter().for_each(|said| draft.evidence(said.cite()));
+    draft.evidence(format!("{}: what the first signal interrupted", facts.cite(interrupted)));
+    draft.cause("A fault of the code that was interrupted, most of all a bad pointer.");
+    draft.next(format!(
+        "Look at the frame that was interrupted, and in {} or the runtime's own error log at what the handler wrote.",
+        log(facts)
+    ));
 }
 
 /// `__assert_rtn` is stripped of its name in many reports. It ends with its call of abort(), so a symbolicator that looks up

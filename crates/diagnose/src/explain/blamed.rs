@@ -4,7 +4,7 @@ use super::facts::{Class, class_of};
 use super::file_lock::holders;
 use super::kill::{Blame, killing};
 use crate::names::{base_name, image_name, main_thread, own_frames, thread_label};
-use crate::suspect::skip::{frames_of_abort, inlined_help, is_end_or_throw};
+use crate::suspect::skip::{frames_of_abort, inlined_help, is_end_or_throw, is_library_only};
 use crate::suspect::{
     at_terminate, behind_throw, fault_stack, handlers_frames, hides_script, is_system, suspect_on,
 };
@@ -109,7 +109,8 @@ fn on<'r>(report: &'r Report, stack: String, frames: &'r [Frame]) -> Option<Blam
     // Addresses alone lead nowhere where the text has nothing to look them up by.
     let leads =
         |frame: &&'r Frame| frame.trust != Trust::Scan && !ends(frame) && !(is_runtimes && is_nowhere(frame));
-    let frame = frames.iter().find(leads)?;
+    let own = frames.iter().find(|frame| leads(frame) && !is_library_only(frame));
+    let frame = own.or_else(|| frames.iter().find(leads))?;
     // What the kernel reports by, and Rust's library panics by, is never the place.
     if matches!(report.source, Source::LinuxKernel | Source::RustPanic) && is_system(report, frame) {
         return None;

@@ -147,7 +147,7 @@ fn is_about_heap(text: &str) -> bool {
 }
 
 /// Functions of Rust's that panic, and what they say; the more telling come first.
-const RUST: [(&str, &str); 20] = [
+const RUST: [(&str, &str); 23] = [
     ("core::panicking::panic_bounds_check", "index out of bounds"),
     ("core::slice::index::slice_", "a range lies outside of a slice"),
     ("core::str::slice_error_fail", "a range lies outside of a str, or inside of a character"),
@@ -159,16 +159,27 @@ const RUST: [(&str, &str); 20] = [
     ("core::panicking::panic_const::panic_const_rem_by_zero", "remainder by zero"),
     ("core::panicking::panic_const", "arithmetic overflow"),
     ("core::panicking::assert_failed", "assertion failed"),
+    ("core::panicking::panic_in_cleanup", IN_CLEANUP),
     ("core::panicking::panic_cannot_unwind", "a panic that may not leave its function"),
     ("core::panicking::panic_nounwind", "a check that may not unwind failed"),
-    ("core::panicking::panic_in_cleanup", "a panic in a destructor while another was under way"),
+    (
+        "<std::sys::thread_local::abort_on_dtor_unwind::DtorUnwindGuard",
+        "a panic in the destructor of a thread local",
+    ),
+    ("std::sys::thread_local::abort_on_dtor_unwind", "a panic in the destructor of a thread local"),
     ("core::panicking::panic_misaligned_pointer", "a pointer that is not aligned"),
-    ("alloc::alloc::handle_alloc_error", "out of memory: an allocation failed"),
+    (ALLOCATION, "out of memory: an allocation failed"),
     ("alloc::raw_vec::handle_error", "out of memory, or a capacity that overflows"),
     ("core::panicking::panic", ""),
     ("std::panicking::begin_panic", ""),
     ("rust_panic", ""),
+    ("__rustc::rust_panic", ""),
 ];
+
+const IN_CLEANUP: &str = "a panic in a destructor while another was under way";
+
+/// What containers call where the allocator has nothing. It does not panic: it writes to the standard error and aborts.
+const ALLOCATION: &str = "alloc::alloc::handle_alloc_error";
 
 /// What a panic said, and where: our own crash handler keeps it. The words are those of the thread's last panic; where the program's
 /// frames have names, one of them has to panic.
@@ -190,6 +201,12 @@ fn words_of_panic<'r>(facts: &Facts<'r>) -> Option<PanicWords<'r>> {
     Some(PanicWords { message: one_line(&message), place, line })
 }
 
+/// What the panic said whose unwinding called a destructor that panicked: the second that a crash file has.
+fn words_of_first<'r>(facts: &Facts<'r>) -> Option<&'r [String]> {
+    let mut said = facts.report.app_info.iter().filter(|info| info.image.as_deref() == Some("Rust"));
+    said.nth(1).map(|info| info.lines.as_slice()).filter(|_| facts.report.source == Source::CrashFile)
+}
+
 /// Whether names tell how the program itself came to its end, beside those that the C library has in any case.
 fn has_names_of_program(facts: &Facts<'_>) -> bool {
     const C_LIBRARY: [&str; 4] = ["libc.", "libc-", "ld-", "libpthread"];
@@ -207,6 +224,11 @@ pub(super) fn rust_panic(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     if found.is_none() && words.is_none() {
         return false;
     }
+    if let Some((frame, _)) = found.filter(|(frame, _)| calls(frame, ALLOCATION)) {
+        failed_allocation(draft);
+        draft.evidence(facts.cite(frame));
+        return true;
+    }
     let meaning = found.map_or("", |(_, meaning)| meaning);
     let what =
         words.as_ref().map(|words| words.message.as_str()).filter(|what| !what.is_empty()).unwrap_or(meaning);
@@ -215,12 +237,20 @@ pub(super) fn rust_panic(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     if let Some(words) = &words {
         draft.evidence(words.line.trim_end_matches(':'));
     }
+    if let Some([line, message @ ..]) = words_of_first(facts) {
+        let message = one_line(&message.join(" "));
+        draft.say(format!("A destructor panicked while an earlier panic of the thread ran it: {message}."));
+        draft.evidence(line.trim_end_matches(':'));
+    }
     if let Some((frame, _)) = found {
         draft.evidence(facts.cite(frame));
     }
     match words {
         Some(words) => {
-            draft.cause("A condition that the code takes for granted did not hold; the message names it.");
+            draft.cause(match words.message.is_empty() {
+                false => "A condition that the code takes for granted did not hold; the message names it.",
+                true => "A panic with a value that is no text (`std::panic::panic_any`): what it says is not known.",
+            });
             let place = words.place.unwrap_or("the place that the message names");
             draft.next(format!("Look at {place}."));
         }
@@ -233,6 +263,24 @@ pub(super) fn rust_panic(facts: &Facts<'_>, draft: &mut Draft) -> bool {
         }
     }
     true
+}
+
+/// Whether one of the functions at the frame has a name that begins so.
+fn calls(frame: &Frame, begin: &str) -> bool {
+    frame.names().any(|name| base_name(name).starts_with(begin))
+}
+
+fn failed_allocation(draft: &mut Draft) {
+    draft.lead(
+        "Out of memory: an allocation in Rust failed",
+        "The allocator did not give what was asked for, and Rust ended the process.",
+    );
+    draft.say("How many bytes they were went to the standard error.");
+    draft.causes(&[
+        "A size that is wrong: a length that was not checked, or that was computed with an overflow.",
+        "The process has no memory left, by a limit or because the machine has none.",
+    ]);
+    draft.next("Look at the frame that allocates, and at the standard error for the number of bytes.");
 }
 
 /// Functions of Go's runtime that panic, and what they say.
@@ -365,6 +413,18 @@ mod tests {
         assert_ne!(explain(&said).rule, "rust-panic");
         let plain = core(&["raise", "abort", "rust_panic", "app::main"]);
         assert_eq!(explain(&plain).title, "Rust panic");
+        for (function, title) in [
+            ("__rustc::rust_panic", "Rust panic"),
+            (
+                "<std::sys::thread_local::abort_on_dtor_unwind::DtorUnwindGuard as core::ops::drop::Drop>::drop",
+                "Rust panic: a panic in the destructor of a thread local",
+            ),
+            ("alloc::alloc::handle_alloc_error::rt_error", "Out of memory: an allocation in Rust failed"),
+        ] {
+            let names = ["raise", "abort", "core::panicking::panic_fmt", function, "app::main"];
+            let explanation = explain(&core(&names));
+            assert_eq!((explanation.rule, explanation.title.as_str()), ("rust-panic", title));
+        }
         let go = core(&[
             "runtime.raise",
             "runtime.dieFromSignal",
@@ -377,6 +437,77 @@ mod tests {
         let mut fault = core(&["app::f", "core::panicking::panic_fmt"]);
         fault.exception.as_mut().unwrap().signal = Some("SIGSEGV".to_owned());
         assert_ne!(explain(&fault).rule, "rust-panic");
+    }
+
+    /// Seen with Ruby and OpenJDK under `watch`.
+    #[test]
+    fn a_handler_that_aborts_tells_what_it_interrupted() {
+        let mut report = core(&["raise", "abort", "rb_bug", "sigsegv", "__restore_rt", "app::total", "main"]);
+        let explanation = explain(&report);
+        assert_eq!(explanation.title, "A signal's handler ended the process with abort()");
+        assert!(explanation.evidence.iter().any(|line| line.contains("app::total")));
+        // A handler of SIGABRT that aborts again: the first abort is the one.
+        let names = ["raise", "abort", "on_abort", "__restore_rt", "raise", "abort", "app::total", "main"];
+        assert_eq!(explain(&core(&names)).title, "The process ended itself with abort()");
+        report = core(&["raise", "abort", "app::total", "main"]);
+        assert_eq!(explain(&report).title, "The process ended itself with abort()");
+    }
+
+    #[test]
+    fn a_panic_of_gos_that_ends_by_an_exit_code_is_told() {
+        let mut report =
+            core(&["runtime.exit", "runtime.gopanic", "runtime.panicmem", "main.inner", "main.main"]);
+        report.source = Source::CrashFile;
+        report.exception = None;
+        report.event = Some("exit".to_owned());
+        let field = |key: &str, value: &str| Field { key: key.to_owned(), value: value.to_owned() };
+        report.fields = vec![field("Exit code", "2"), field("Ended by thread", "8")];
+        let mut ended = report.process.threads[0].clone();
+        report.process.threads[0].crashed = false;
+        report.process.crashed_thread = None;
+        report.process.threads[0].frames.clear();
+        (ended.crashed, ended.id, ended.number) = (false, Some(8), 1);
+        report.process.threads.push(ended);
+        let explanation = explain(&report);
+        assert_eq!(
+            (explanation.rule, explanation.title.as_str()),
+            ("failing-exit", "Go panic: invalid memory address or nil pointer dereference")
+        );
+        assert!(explanation.summary.contains("The exit code is 2."), "{}", explanation.summary);
+        report.fields.pop();
+        assert_eq!(explain(&report).title, "The process ended with exit code 2");
+    }
+
+    #[test]
+    fn both_panics_are_told_where_a_destructor_panics() {
+        let mut report = core(&[
+            "raise",
+            "abort",
+            "core::panicking::panic_nounwind_nobacktrace",
+            "core::panicking::panic_in_cleanup",
+            "app::main",
+        ]);
+        assert_eq!(explain(&report).title, "Rust panic: a panic in a destructor while another was under way");
+        report.source = Source::CrashFile;
+        let said = |lines: [&str; 2]| AppInfo {
+            image: Some("Rust".to_owned()),
+            lines: lines.map(str::to_owned).to_vec(),
+        };
+        report.app_info = vec![
+            said(["thread 'main' panicked at src/guard.rs:9:5:", "still locked"]),
+            said(["thread 'main' panicked at src/orders.rs:17:5:", "no order 17"]),
+        ];
+        let explanation = explain(&report);
+        assert_eq!(explanation.title, "Rust panic: still locked");
+        let says = "A destructor panicked while an earlier panic of the thread ran it: no order 17.";
+        assert!(explanation.summary.contains(says), "{}", explanation.summary);
+        assert!(explanation.evidence.iter().any(|line| line.contains("src/orders.rs:17:5")));
+        // What `panic_any` was given need not be text.
+        report.app_info = vec![AppInfo {
+            image: Some("Rust".to_owned()),
+            lines: vec!["thread 'main' panicked at src/guard.rs:9:5".to_owned()],
+        }];
+        assert!(explain(&report).causes[0].contains("panic_any"));
     }
 
     /// Seen with a crash file of 1.95: the place was `std::sys::pal::unix::abort_internal`, and that of a write the library's `write_volatile`.
@@ -405,7 +536,11 @@ mod tests {
             vec![inlined.clone(), function("app::total", "src/orders.rs")];
         assert_eq!(blamed(&report).unwrap().passed, 1);
         report.process.threads[0].frames[7].functions = vec![inlined];
-        assert_eq!(blamed(&report).unwrap().passed, 0, "there is nothing behind it");
+        let place = blamed(&report).unwrap();
+        assert_eq!((place.frame.index, place.passed), (8, 0), "no frame of the library's own");
+        report.process.threads[0].frames.truncate(8);
+        let place = blamed(&report).unwrap();
+        assert_eq!((place.frame.index, place.passed), (7, 0), "there is nothing behind it");
     }
 
     #[test]

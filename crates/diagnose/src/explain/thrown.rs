@@ -356,6 +356,9 @@ pub(super) fn cpp(facts: &Facts<'_>, draft: &mut Draft) -> bool {
             format!("{fate}: a C++ exception of type {}.", thrown.name),
         );
         draft.evidence(line);
+        if facts.class == Class::BadAccess && facts.report.source.is_capture() {
+            draft.say("While the runtime told of it, what it called accessed memory that it may not: the exception's own `what()` or a handler of std::terminate.");
+        }
         // A library's words say more than the type.
         if let Some(hint) = thrown.reason.as_deref().and_then(|what| hint_for(&REASONS, what)) {
             tell(hint, draft);
@@ -443,6 +446,10 @@ fn foreign(facts: &Facts<'_>, draft: &mut Draft, line: &str) {
 fn terminated(facts: &Facts<'_>, draft: &mut Draft, frame: &Frame) {
     let is_cpp = has_no_objc(facts.report);
     let is_thrown = facts.frames.iter().take(THROW_DEPTH).any(is_throw);
+    if is_cpp && is_thrown && !facts.frames.iter().take(THROW_DEPTH).any(|frame| is_any_of(frame, &RAISES)) {
+        thrown_again(facts, draft, frame);
+        return;
+    }
     // Of a capture the stack is whole: std::terminate without a throw above it was called for another reason.
     if is_cpp && !is_thrown {
         draft.lead("std::terminate was called", "C++ ended the process by std::terminate.");
@@ -477,15 +484,27 @@ fn terminated(facts: &Facts<'_>, draft: &mut Draft, frame: &Frame) {
     }
 }
 
+/// What throws an exception of its own, other than `__cxa_rethrow`.
+const RAISES: [&str; 4] =
+    ["__cxa_throw", "_Unwind_RaiseException", "_Unwind_Resume", "_Unwind_Resume_or_Rethrow"];
+
+/// `throw;`: without an exception the runtime calls std::terminate, as it does where nobody catches what is thrown again.
+fn thrown_again(facts: &Facts<'_>, draft: &mut Draft, frame: &Frame) {
+    draft.lead(
+        "std::terminate was called by `throw;`",
+        "C++ ended the process: code was to throw an exception again, and there was none, or nobody caught it.",
+    );
+    draft.evidence(facts.cite(frame));
+    draft.say("The report has no exception, which says that there was none if its writer looked for one.");
+    draft.causes(&[
+        "`throw;` outside of a catch block, or in a function that is called outside of one.",
+        "An exception that was thrown again, and that no caller handles.",
+    ]);
+    draft.next("Look at the frame that calls __cxa_rethrow, and at the standard error: `terminate called without an active exception` says that there was none.");
+}
+
 fn is_throw(frame: &Frame) -> bool {
-    const THROWS: [&str; 5] = [
-        "__cxa_throw",
-        "__cxa_rethrow",
-        "_Unwind_RaiseException",
-        "_Unwind_Resume",
-        "_Unwind_Resume_or_Rethrow",
-    ];
-    is_any_of(frame, &THROWS)
+    is_any_of(frame, &RAISES) || is_any_of(frame, &["__cxa_rethrow"])
 }
 
 /// Whether a process certainly had no Objective-C: captures list all that was loaded.

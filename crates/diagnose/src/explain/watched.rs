@@ -1,5 +1,6 @@
 //! What `backtrail watch`, or the program itself, reports and is no crash.
 
+use super::captures::go_panic;
 use super::draft::Draft;
 use super::facts::{Facts, field};
 use super::waits::{main_thread_activity, releasers};
@@ -29,6 +30,11 @@ pub(super) fn failing_exit(facts: &Facts<'_>, draft: &mut Draft) -> bool {
         return false;
     }
     let code = field(&facts.report.fields, "Exit code").unwrap_or("other than 0");
+    // A panic of Go's ends the process by an exit code, with the goroutine's stack as it was.
+    if go_panic(facts, draft) {
+        draft.say(format!("The exit code is {code}."));
+        return true;
+    }
     draft.lead(
         format!("The process ended with exit code {code}"),
         "The process ended by itself; nothing crashed. The stacks are those of its last moment.",

@@ -16,7 +16,7 @@ use backtrail_core::Trust;
 use backtrail_model::{Backtrace, Frame, Image, Language, OwnerKind, Process, Report, Source};
 use owner::Ownership;
 use paths::{INJECTED_PATHS, SYSTEM_PATHS, rule_for};
-use skip::{REPORTER_IMAGES, has_abort, skip_reason};
+use skip::{REPORTER_IMAGES, has_abort, is_library_only, skip_reason};
 
 /// Whose the code of a frame is: the owner that the frame has, else that of its image.
 pub(crate) fn kind_of(report: &Report, frame: &Frame) -> OwnerKind {
@@ -147,7 +147,9 @@ pub(crate) fn suspect_on<'r>(report: &'r Report, stack: &str, frames: &'r [Frame
     let start = behind_signal_handler(report, stack, frames, &mut passed)
         .max(behind_throw(frames))
         .max(at_terminate(frames));
-    let mut unknown = None;
+    // What counts only where nothing better is found: a language's library in the app's image before frames whose image's owner nobody
+    // knows.
+    let (mut of_library, mut unknown, mut unknown_library) = (None, None, None);
     for (position, frame) in frames.iter().enumerate().take(MAX_FRAMES).skip(start) {
         if frame.trust == Trust::Scan {
             continue;
@@ -157,7 +159,8 @@ pub(crate) fn suspect_on<'r>(report: &'r Report, stack: &str, frames: &'r [Frame
             // Crash reporters are linked into apps, also where nothing tells whose the image is.
             OwnerKind::Unknown => {
                 if image_name(report, frame).is_some() && passing_reason(report, frame).is_none() {
-                    unknown = unknown.or(Some((position, frame)));
+                    let place = if is_library_only(frame) { &mut unknown_library } else { &mut unknown };
+                    *place = place.or(Some((position, frame)));
                 }
                 continue;
             }
@@ -169,10 +172,13 @@ pub(crate) fn suspect_on<'r>(report: &'r Report, stack: &str, frames: &'r [Frame
             }
             continue;
         }
+        if is_library_only(frame) {
+            of_library = of_library.or(Some((position, frame)));
+            continue;
+        }
         return Some(Suspect { frame, position, passed, is_entry: is_entry(frames, position) });
     }
-    // A frame whose image's owner nobody knows counts only where nothing better is found.
-    let (position, frame) = unknown?;
+    let (position, frame) = of_library.or(unknown).or(unknown_library)?;
     Some(Suspect { frame, position, passed, is_entry: is_entry(frames, position) })
 }
 

@@ -451,6 +451,12 @@ fn is_of_library(function: &Function) -> bool {
     LIBRARY_SOURCES.iter().any(|part| file.contains(part))
 }
 
+/// Whether all that is known of a frame are functions of a language's library, which compilers put into programs: Rust's
+/// `core::ptr::read_volatile` and C++'s `std::vector::operator[]` have frames of their own where nothing is optimized.
+pub(crate) fn is_library_only(frame: &Frame) -> bool {
+    !frame.functions.is_empty() && frame.functions.iter().all(is_of_library)
+}
+
 /// How many of the functions that are inlined at a frame, innermost first, only end the process or throw, or are a language's library;
 /// 0 where all are.
 pub(crate) fn inlined_help(frame: &Frame) -> usize {

@@ -46,6 +46,9 @@ const TOLD: u32 = 3;
 /// It has done what it could. No second crash is told: what follows is how the process ends.
 const DONE: u32 = 4;
 
+/// In the place of a signal: nothing crashed, it took too long.
+pub const OUT_OF_PATIENCE: i32 = 0;
+
 /// Where a thread that crashed and the one that works for it meet.
 struct Meeting {
     state: AtomicU32,
@@ -145,8 +148,8 @@ impl Meeting {
         }
     }
 
-    /// The worker itself has crashed. It does not go on, but lets those go on that wait for it.
-    fn in_need(&self, number: c_int) {
+    /// Calls the second function of [`listen`], unless it was called.
+    fn call_in_need(&self, number: c_int) {
         if self.state.load(SeqCst) == TOLD && self.nested.fetch_add(1, SeqCst) == 0 {
             let act = IN_NEED.load(SeqCst);
             if !act.is_null() {
@@ -155,6 +158,17 @@ impl Meeting {
                 act(number);
             }
         }
+    }
+
+    /// Waits for the worker. Where it takes too long, it may never end: what there is must do.
+    fn wait_for_worker(&self) {
+        self.wait_until_done();
+        self.call_in_need(OUT_OF_PATIENCE);
+    }
+
+    /// The worker itself has crashed. It does not go on, but lets those go on that wait for it.
+    fn in_need(&self, number: c_int) {
+        self.call_in_need(number);
         if self.state.load(SeqCst) != TOLD {
             // It was not at work: its fault is as anybody's. No report can be had of it.
             return;
@@ -250,7 +264,8 @@ pub fn catch(signals: &[i32], asked_first: impl Fn(Avma) -> AskedFirst) -> Resul
 }
 
 /// Waits for a crash on the calling thread, and has `act` look at it while the thread that crashed stands still, for
-/// `patience` at most. Where `act` crashes, `in_need` is called, once. Returns when `act` has said `true`; the thread should sleep
+/// `patience` at most. Where `act` crashes or takes longer, `in_need` is called, once, with the signal or [`OUT_OF_PATIENCE`]: then `act` may
+/// be at work still, and the thread that crashed calls it, on a stack that may be small. Returns when `act` has said `true`; the thread should sleep
 /// then, since the process is about to end. After `false` it waits for the next crash: this one did not matter, and a handler from
 /// before may go on.
 ///
@@ -422,7 +437,7 @@ fn tell(own: u32, number: c_int, info: *mut libc::siginfo_t, context: *mut c_voi
     if OWN.take() {
         OWN.put(own, info, context);
         futex::wake(&OWN.state);
-        OWN.wait_until_done();
+        OWN.wait_for_worker();
     } else if OWN.crashed.load(SeqCst) != own {
         let _place = waiting::wait_here(own, number, context);
         OWN.wait_for_other();
@@ -466,7 +481,7 @@ fn tell_in_child(
         CHILD.state.store(LISTENING, SeqCst);
         return;
     }
-    CHILD.wait_until_done();
+    CHILD.wait_for_worker();
     if worker::has_ended(Duration::from_secs(1)) {
         CHILD.worker.store(0, SeqCst);
         CHILD.state.store(LISTENING, SeqCst);

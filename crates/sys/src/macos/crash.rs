@@ -219,6 +219,9 @@ pub fn catch(signals: &[i32]) -> Result<(), OsError> {
     Ok(())
 }
 
+/// On Linux `in_need` of [`listen`] is called with this in the place of a signal where the report takes too long; here it is not.
+pub const OUT_OF_PATIENCE: i32 = 0;
+
 /// Waits for crashes on the calling thread, and has `act` look at the first while the thread that crashed stands still, for
 /// `patience` at most. Where `act` crashes, `in_need` is called, once, on another thread. Does not return: what comes after a report goes to
 /// whoever was there before. Where a debugger has the process, exceptions are left to it.

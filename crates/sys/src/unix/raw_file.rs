@@ -79,6 +79,14 @@ impl RawFile {
         }
     }
 
+    /// Waits until the disk has what was written; it stays open, since another thread may be writing.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn sync(&self) -> Result<(), OsError> {
+        if sync(self.file.load(SeqCst)) == 0 { Ok(()) } else { Err(OsError::last("fsync")) }
+    }
+
     /// Has it be a file that is open already, until [`RawFile::release`]: a socket, say.
     pub fn borrow(&self, file: BorrowedFd<'static>) {
         self.failed.store(0, SeqCst);
