@@ -2,8 +2,8 @@
 
 use crate::{Stacks, ips};
 use backtrail_diagnose::{
-    Attribution, Explanation, Group, Rules, add_how_to_get, add_owners, add_register_frames, attribute,
-    explain, group, keep_fault, settle_register_frames,
+    Attribution, Begins, Explanation, Group, Rules, add_how_to_get, add_owners, add_register_frames,
+    attribute, explain, group, group_and_begins, keep_fault, settle_register_frames,
 };
 use backtrail_model::{Process, Report};
 use backtrail_report::{Error, Limits, emit, parse};
@@ -165,6 +165,8 @@ pub struct Grouped {
     pub report: Report,
     /// What puts it into a group; `None` where nothing tells.
     pub group: Option<Group>,
+    /// What of its bug shows where a stack is cut.
+    pub begins: Begins,
 }
 
 impl Grouped {
@@ -188,8 +190,8 @@ impl Grouped {
     ) -> Result<Self, AnalysisError> {
         let (mut report, _) = named(input, symbols, limits, Scope::Fault)?;
         add_owners(&mut report, rules);
-        let group = group(&report);
-        Ok(Self { report, group })
+        let (group, begins) = group_and_begins(&report);
+        Ok(Self { report, group, begins })
     }
 
     /// What happened, where, and whose code it was. Where other threads tell more, [`Analysis`] says it.
