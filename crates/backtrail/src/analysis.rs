@@ -3,7 +3,7 @@
 use crate::{Stacks, ips};
 use backtrail_diagnose::{
     Attribution, Begins, Explanation, Group, Rules, add_how_to_get, add_owners, add_register_frames,
-    attribute, explain, group, group_and_begins, keep_fault, settle_register_frames,
+    attribute, explain, group_and_begins, keep_fault, settle_register_frames,
 };
 use backtrail_model::{Process, Report};
 use backtrail_report::{Error, Limits, emit, parse};
@@ -24,6 +24,8 @@ pub struct Analysis {
     pub attribution: Attribution,
     /// What puts it into a group with others of the same bug; `None` where nothing tells.
     pub group: Option<Group>,
+    /// What of its bug shows where a stack is cut.
+    pub begins: Begins,
     /// Where Java's names were found.
     pub(crate) mapping: Option<MappingFile>,
 }
@@ -85,14 +87,14 @@ impl Analysis {
             add_how_to_get(&mut report, circumstances);
         }
         add_owners(&mut report, rules);
-        let group = group(&report);
-        Ok(Self::of(report, group, mapping))
+        let (group, begins) = group_and_begins(&report);
+        Ok(Self::of(report, (group, begins), mapping))
     }
 
-    fn of(report: Report, group: Option<Group>, mapping: Option<MappingFile>) -> Self {
+    fn of(report: Report, (group, begins): (Option<Group>, Begins), mapping: Option<MappingFile>) -> Self {
         let explanation = explain(&report);
         let attribution = attribute(&report, &explanation);
-        Self { report, explanation, attribution, group, mapping }
+        Self { report, explanation, attribution, group, begins, mapping }
     }
 
     /// The report in the layout of Apple's crashes (`.ips`, JSON), for tools that read nothing else. Build ids, which are longer than
@@ -196,6 +198,6 @@ impl Grouped {
 
     /// What happened, where, and whose code it was. Where other threads tell more, [`Analysis`] says it.
     pub fn analysis(self) -> Analysis {
-        Analysis::of(self.report, self.group, None)
+        Analysis::of(self.report, (self.group, self.begins), None)
     }
 }

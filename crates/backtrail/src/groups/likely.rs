@@ -8,6 +8,7 @@ use super::GroupRow;
 use backtrail_diagnose::{Beginning, Begins, ShownSort};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
+use std::convert::Infallible;
 
 /// Whole reports that have to show the same and be of one group. By the rule of succession the next one is of another bug in less than 5 of
 /// 100 cases then.
@@ -47,6 +48,15 @@ impl Lacking {
             }
         }
         (!begins.shown.is_empty()).then_some(lacking)
+    }
+
+    fn shown(&self) -> impl Iterator<Item = (ShownSort, Beginning)> {
+        let all = [
+            (ShownSort::Functions, self.functions),
+            (ShownSort::Places, self.places),
+            (ShownSort::Words, self.words),
+        ];
+        all.into_iter().filter_map(|(sort, it)| Some((sort, it?)))
     }
 }
 
@@ -153,14 +163,49 @@ pub(super) struct Index<'t> {
     wordy: Vec<usize>,
 }
 
-/// Which groups something fits.
-enum Fit {
+/// Which groups a cut report fits.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Fit<G> {
     /// None, or too few reports say so.
     None,
-    /// That one, by so many reports.
-    One(usize, u64),
-    /// These and perhaps others.
-    Several([usize; 2]),
+    /// That one alone, by so many whole reports.
+    One(G, u64),
+    /// Several, in their order.
+    Several(Vec<G>),
+}
+
+/// Decides which groups a report fits, by what its stack shows where that was cut. `find` tells which groups have whole reports
+/// that show the same, with the number of these.
+///
+/// # Errors
+/// That of `find`.
+pub fn fit<G: Copy + Ord, E>(
+    shown: impl Iterator<Item = (ShownSort, Beginning)>,
+    mut find: impl FnMut(ShownSort, Beginning) -> Result<Vec<(G, u64)>, E>,
+) -> Result<Fit<G>, E> {
+    let mut left: Option<Vec<(G, u64)>> = None;
+    for (sort, beginning) in shown {
+        let fits = find(sort, beginning)?;
+        if fits.is_empty() {
+            // Another function than any group's is another bug, whatever the words are.
+            if sort == ShownSort::Functions {
+                return Ok(Fit::None);
+            }
+            continue;
+        }
+        left = Some(left.map_or_else(|| fits.clone(), |left| both(&left, &fits)));
+    }
+    let left = left.unwrap_or_default();
+    Ok(match left.as_slice() {
+        [] => Fit::None,
+        [(group, by)] if *by >= LEAST => Fit::One(*group, *by),
+        [_] => Fit::None,
+        several => {
+            let mut groups: Vec<G> = several.iter().map(|(group, _)| *group).collect();
+            groups.sort();
+            Fit::Several(groups)
+        }
+    })
 }
 
 impl<'t> Index<'t> {
@@ -179,37 +224,20 @@ impl<'t> Index<'t> {
     }
 
     /// The groups that all of it fits.
-    fn fit(&self, lacking: &Lacking) -> Fit {
-        let of = |it: Option<Beginning>| it.and_then(|it| self.begins.get(&it)).cloned().unwrap_or_default();
-        let functions = of(lacking.functions);
-        // Another function than any group's is another bug, whatever the words are.
-        if lacking.functions.is_some() && functions.is_empty() {
-            return Fit::None;
-        }
-        let mut words = of(lacking.words);
-        if lacking.words.is_some() {
-            let is_alike = |row: &usize| self.row(*row).is_some_and(|row| row.kind.contains(&lacking.kind));
-            let more = self.wordy.iter().copied().filter(is_alike);
-            let more: Vec<_> = more.filter(|row| !words.iter().any(|(known, _)| known == row)).collect();
-            words.extend(more.into_iter().map(|row| (row, 0)));
-        }
-        let mut left: Option<Vec<(usize, u64)>> = None;
-        for fits in [functions, of(lacking.places), words] {
-            if fits.is_empty() {
-                continue;
+    fn fit(&self, lacking: &Lacking) -> Fit<usize> {
+        let find = |sort, beginning| {
+            let mut fits = self.begins.get(&beginning).cloned().unwrap_or_default();
+            if sort == ShownSort::Words {
+                let is_alike =
+                    |row: &usize| self.row(*row).is_some_and(|row| row.kind.contains(&lacking.kind));
+                let more = self.wordy.iter().copied().filter(is_alike);
+                let more: Vec<_> = more.filter(|row| !fits.iter().any(|(known, _)| known == row)).collect();
+                fits.extend(more.into_iter().map(|row| (row, 0)));
             }
-            left = Some(match left {
-                None => fits,
-                Some(left) => both(&left, &fits),
-            });
-        }
-        let mut left = left.unwrap_or_default();
-        left.sort_by(|(a, _), (b, _)| self.id(*a).cmp(self.id(*b)));
-        match left.as_slice() {
-            [(row, by)] if *by >= LEAST => Fit::One(*row, *by),
-            [(one, _), (other, _), ..] => Fit::Several([*one, *other]),
-            _ => Fit::None,
-        }
+            Ok::<_, Infallible>(fits)
+        };
+        let Ok(fit) = fit(lacking.shown(), find);
+        fit
     }
 
     /// What is to be said of something that shows this.
@@ -218,7 +246,9 @@ impl<'t> Index<'t> {
             Fit::None => Likely::default(),
             Fit::One(row, by) => Likely { of: Some(self.id(row).to_owned()), by, ..Likely::default() },
             Fit::Several(rows) => {
-                let either_of = rows.iter().map(|row| self.id(*row).to_owned()).collect();
+                let mut either_of: Vec<String> = rows.iter().map(|row| self.id(*row).to_owned()).collect();
+                either_of.sort();
+                either_of.truncate(2);
                 Likely { either_of, ..Likely::default() }
             }
         }
@@ -272,8 +302,8 @@ impl<'t> Index<'t> {
 }
 
 /// What is in both lists, with the larger count.
-fn both(one: &[(usize, u64)], other: &[(usize, u64)]) -> Vec<(usize, u64)> {
-    let of_other = |row: usize| other.iter().find(|(it, _)| *it == row).map(|(_, by)| *by);
+fn both<G: Copy + Eq>(one: &[(G, u64)], other: &[(G, u64)]) -> Vec<(G, u64)> {
+    let of_other = |row: G| other.iter().find(|(it, _)| *it == row).map(|(_, by)| *by);
     one.iter().filter_map(|(row, by)| Some((*row, of_other(*row)?.max(*by)))).collect()
 }
 

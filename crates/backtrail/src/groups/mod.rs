@@ -8,7 +8,7 @@ mod likely;
 mod time;
 
 pub use diff::{Change, ChangeKind, GroupDiff};
-pub use likely::Likely;
+pub use likely::{Fit, Likely, fit};
 
 use crate::analysis::Grouped;
 use crate::json::Origin;
