@@ -2,8 +2,8 @@
 
 use crate::{Stacks, ips};
 use backtrail_diagnose::{
-    Attribution, Explanation, Group, Rules, add_how_to_get, add_owners, add_register_frames, attribute,
-    explain, group, keep_fault, settle_register_frames,
+    Attribution, Begins, Explanation, Group, Rules, add_how_to_get, add_owners, add_register_frames,
+    attribute, explain, group_and_begins, keep_fault, settle_register_frames,
 };
 use backtrail_model::{Process, Report};
 use backtrail_report::{Error, Limits, emit, parse};
@@ -24,6 +24,8 @@ pub struct Analysis {
     pub attribution: Attribution,
     /// What puts it into a group with others of the same bug; `None` where nothing tells.
     pub group: Option<Group>,
+    /// What of its bug shows where a stack is cut.
+    pub begins: Begins,
     /// Where Java's names were found.
     pub(crate) mapping: Option<MappingFile>,
 }
@@ -85,14 +87,14 @@ impl Analysis {
             add_how_to_get(&mut report, circumstances);
         }
         add_owners(&mut report, rules);
-        let group = group(&report);
-        Ok(Self::of(report, group, mapping))
+        let (group, begins) = group_and_begins(&report);
+        Ok(Self::of(report, (group, begins), mapping))
     }
 
-    fn of(report: Report, group: Option<Group>, mapping: Option<MappingFile>) -> Self {
+    fn of(report: Report, (group, begins): (Option<Group>, Begins), mapping: Option<MappingFile>) -> Self {
         let explanation = explain(&report);
         let attribution = attribute(&report, &explanation);
-        Self { report, explanation, attribution, group, mapping }
+        Self { report, explanation, attribution, group, begins, mapping }
     }
 
     /// The report in the layout of Apple's crashes (`.ips`, JSON), for tools that read nothing else. Build ids, which are longer than
@@ -165,6 +167,8 @@ pub struct Grouped {
     pub report: Report,
     /// What puts it into a group; `None` where nothing tells.
     pub group: Option<Group>,
+    /// What of its bug shows where a stack is cut.
+    pub begins: Begins,
 }
 
 impl Grouped {
@@ -188,12 +192,12 @@ impl Grouped {
     ) -> Result<Self, AnalysisError> {
         let (mut report, _) = named(input, symbols, limits, Scope::Fault)?;
         add_owners(&mut report, rules);
-        let group = group(&report);
-        Ok(Self { report, group })
+        let (group, begins) = group_and_begins(&report);
+        Ok(Self { report, group, begins })
     }
 
     /// What happened, where, and whose code it was. Where other threads tell more, [`Analysis`] says it.
     pub fn analysis(self) -> Analysis {
-        Analysis::of(self.report, self.group, None)
+        Analysis::of(self.report, (self.group, self.begins), None)
     }
 }

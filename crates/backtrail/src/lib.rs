@@ -41,8 +41,9 @@ pub use backtrail_core::{
 };
 pub use backtrail_demangle as demangle;
 pub use backtrail_diagnose::{
-    Added, Attribution, Blamed, Explanation, Group, GroupRef, Groups, Joined, Layer, OwnerRule, Rules,
-    RulesError, RulesErrorKind, blamed, is_crash, is_system, telling_stack,
+    Added, Attribution, Beginning, Begins, Blamed, Explanation, Group, GroupRef, Groups, Joined, Layer,
+    OwnerRule, Rules, RulesError, RulesErrorKind, Shown, ShownSort, blamed, is_crash, is_system,
+    telling_stack,
 };
 pub use backtrail_hang as hang;
 pub use backtrail_model::{

@@ -21,7 +21,10 @@ mod suspect;
 pub use attribute::{Attribution, Layer, attribute};
 pub use explain::blamed::{Blamed, blamed};
 pub use explain::{Explanation, explain};
-pub use group::{Added, Group, GroupRef, Groups, Joined, group, is_crash, keep_fault, telling_stack};
+pub use group::{
+    Added, Beginning, Begins, Group, GroupRef, Groups, Joined, Shown, ShownSort, group, group_and_begins,
+    is_crash, keep_fault, telling_stack,
+};
 pub use how_to_get::{Circumstances, Packages, add_how_to_get};
 pub use owners::add_owners;
 pub use register_frames::{add_register_frames, settle_register_frames};

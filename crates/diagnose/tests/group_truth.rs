@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test program")]
 
 use backtrail_core::{Arch, Avma, FrameAddress, Function, ImageId};
-use backtrail_diagnose::{Groups, group};
+use backtrail_diagnose::{Beginning, Groups, group, group_and_begins};
 use backtrail_model::{Exception, Frame, Image, Report, Thread};
 use backtrail_testkit::workspace_root;
 use std::collections::{BTreeMap, BTreeSet};
@@ -93,7 +93,8 @@ fn position_of(report: &mut Report, name: &str, id: &str) -> usize {
 fn without_names(report: &Report) -> Report {
     let mut report = report.clone();
     for frame in &mut report.process.threads[0].frames {
-        frame.functions.clear();
+        // What runs handlers of signals is told by its code.
+        frame.functions.retain(|function| function.name == "__restore_rt");
     }
     report
 }
@@ -172,4 +173,36 @@ fn builds_of_one_bug_are_one_group() {
     let split: Vec<&&str> = of_bug.iter().filter(|(_, keys)| keys.len() > 1).map(|(bug, _)| bug).collect();
     // Optimised builds lose inlined accessors and tail calls: docs/group.md.
     assert!(split.len() * 10 <= of_bug.len(), "in several groups: {split:?}");
+}
+
+/// A cut stack may show what several bugs do. Where it shows what one bug does alone, it is that one's.
+#[test]
+fn cut_stacks_show_no_other_bug_alone() {
+    let known = reports();
+    let mut bugs_of: BTreeMap<Beginning, BTreeSet<&str>> = BTreeMap::new();
+    for Known { bug, report } in &known {
+        for whole in [report.clone(), without_names(report)] {
+            for beginning in group_and_begins(&whole).1.of_group {
+                bugs_of.entry(beginning).or_default().insert(bug);
+            }
+        }
+    }
+    let (mut told, mut open) = (0, 0);
+    for Known { bug, report } in &known {
+        // A recursion is as deep as the stack; nobody cuts it to so many frames.
+        for count in 1..=12 {
+            for cut in [cut(report, count), without_names(&cut(report, count))] {
+                for shown in group_and_begins(&cut).1.shown {
+                    let Some(bugs) = bugs_of.get(&shown.beginning) else { continue };
+                    assert!(
+                        bugs.contains(bug.as_str()) || bugs.len() > 1,
+                        "{bug} at {count}: {bugs:?}, {}",
+                        shown.what
+                    );
+                    if bugs.len() == 1 { told += 1 } else { open += 1 }
+                }
+            }
+        }
+    }
+    assert!(told > 100 && open > 20, "{told} and {open}");
 }

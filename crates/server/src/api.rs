@@ -4,6 +4,7 @@ use crate::analyses::{self, analysis};
 use crate::health::{self, Release};
 use crate::http::{self, Refused, blocking};
 use crate::icicle::MAX_REPORTS;
+use crate::likely;
 use crate::owners::{self, Counted};
 use crate::projects::{self, Project, Scope};
 use crate::state::{App, State};
@@ -15,6 +16,7 @@ use axum::extract::{Path, Query, RawQuery, State as Shared};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use backtrail::groups::Fit;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -276,10 +278,23 @@ async fn report(
             backtrail::json::write_report(&mut whole, &analysis, backtrail::json::Origin::default())?;
             let whole: Value = serde_json::from_slice(&whole).unwrap_or_default();
             extend(&mut value, json!({ "report": whole }));
+            let fit = app
+                .database
+                .read(|connection| likely::issues(connection, project.id, found.issue, &analysis.begins))?;
+            extend(&mut value, likely_json(&fit));
         }
         Ok(http::json(&value))
     })
     .await
+}
+
+/// Which issue a report is likely of that was cut short, and how many reports say so; or two that it may be of.
+fn likely_json(fit: &Fit<i64>) -> Value {
+    match fit {
+        Fit::None => json!({}),
+        Fit::One(issue, by) => json!({ "likely_of": issue, "likely_by": by }),
+        Fit::Several(issues) => json!({ "either_of": issues.iter().take(2).collect::<Vec<_>>() }),
+    }
 }
 
 /// The bytes as they came, for saving: browsers must not show what strangers wrote.

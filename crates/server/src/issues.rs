@@ -2,10 +2,12 @@
 //! counts equal rows at every moment.
 
 use crate::database::{Connection, OptionalExtension as _, Result, params};
+use crate::likely;
 use crate::owners::{self, Part};
 use crate::tables;
 use crate::time::{DAY, now};
 use crate::webhooks::{self, Event};
+use backtrail::Begins;
 
 /// What is known of a report once it was worked.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -24,6 +26,8 @@ pub(crate) struct Facts {
     pub(crate) device: Option<String>,
     pub(crate) happened: Option<String>,
     pub(crate) incomplete: bool,
+    /// What of its bug shows where a stack is cut.
+    pub(crate) begins: Begins,
     /// Images that want symbols: identity, name, architecture.
     pub(crate) missing: Vec<(String, String, Option<String>)>,
 }
@@ -81,6 +85,7 @@ pub(crate) fn count(connection: &Connection, which: Which, facts: &Facts) -> Res
         )?;
     }
     if let Some(issue) = issue {
+        likely::learn(connection, which.project, issue, &facts.begins)?;
         // What is worked again is not new and has not come back.
         if !is_known {
             let returned = regress(connection, issue, &facts.release)?.then_some(Event::Returned);
@@ -385,6 +390,7 @@ fn move_to(connection: &Connection, project: i64, from: i64, place: Place) -> Re
     ] {
         connection.execute(sql, params![from, into])?;
     }
+    likely::merge(connection, from, into)?;
     connection.execute("DELETE FROM issue_day WHERE issue = ?1", params![from])?;
     connection.execute("UPDATE issue SET count = 0 WHERE id = ?1", params![from])?;
     Ok(true)
@@ -436,6 +442,7 @@ pub(crate) fn split(connection: &Connection, project: i64, issue: i64, part: i64
     )?;
     connection.execute("DELETE FROM issue_day WHERE issue = ?1 AND n <= 0", params![issue])?;
     connection.execute(COUNT_AGAIN, params![issue])?;
+    likely::forget(connection, issue)?;
     Ok(true)
 }
 
@@ -506,6 +513,8 @@ mod tests {
     use crate::objects::Object;
     use crate::projects;
     use crate::queue::{self, NewReport};
+    use backtrail::groups::Fit;
+    use backtrail::{Beginning, Shown, ShownSort};
     use backtrail_testkit::TempDir;
 
     fn facts(key: &str, names: Option<&str>, release: &str) -> Facts {
@@ -732,6 +741,82 @@ mod tests {
                     .unwrap()
             };
             assert_eq!([title(one), title(two)], ["A", "B"]);
+        });
+    }
+
+    fn beginning(number: u64) -> Beginning {
+        format!("{number:x}").parse().unwrap()
+    }
+
+    fn begun(key: &str, begins: &[u64], words: u64) -> Facts {
+        let begins = Begins {
+            kind: "abort".to_owned(),
+            of_group: begins.iter().map(|it| beginning(*it)).collect(),
+            words: Some(beginning(words)),
+            shown: Vec::new(),
+        };
+        Facts { begins, kind: "abort".to_owned(), ..facts(key, Some(key), "1") }
+    }
+
+    fn fit_of(connection: &Connection, project: i64, shown: &[(ShownSort, u64)]) -> Fit<i64> {
+        let shown = shown.iter().map(|(sort, it)| Shown {
+            beginning: beginning(*it),
+            sort: *sort,
+            what: String::new(),
+        });
+        let begins = Begins { kind: "abort".to_owned(), shown: shown.collect(), ..Begins::default() };
+        likely::issues(connection, project, None, &begins).unwrap()
+    }
+
+    #[test]
+    fn what_was_cut_is_likely_of_the_one_issue_that_begins_so() {
+        with_reports(60, |connection| {
+            for report in 1..=20 {
+                counted(connection, report, &begun("a", &[1, 2], 7));
+                counted(connection, 20 + report, &begun("b", &[1, 3], 8));
+            }
+            counted(connection, 41, &begun("c", &[4], 9));
+            let (a, b) = (issue_of(connection, 1), issue_of(connection, 21));
+            let functions = |it| [(ShownSort::Functions, it)];
+            let fit = |shown: &[(ShownSort, u64)]| fit_of(connection, 1, shown);
+            assert_eq!(fit(&functions(2)), Fit::One(a, 20));
+            assert_eq!(fit(&functions(1)), Fit::Several(vec![a, b]));
+            assert_eq!(fit(&[(ShownSort::Functions, 1), (ShownSort::Words, 8)]), Fit::One(b, 20));
+            assert_eq!(fit(&functions(4)), Fit::None, "one report is too few");
+            assert_eq!(fit(&[(ShownSort::Functions, 5), (ShownSort::Words, 7)]), Fit::None);
+            assert_eq!(fit_of(connection, 2, &functions(2)), Fit::None, "another project's");
+            // Places without and with names are the issue's when they come.
+            counted(connection, 1, &begun("a", &[1, 2, 6], 7));
+            assert_eq!(fit(&functions(6)), Fit::One(a, 20));
+            assert!(merge(connection, 1, a, b).unwrap());
+            assert_eq!(fit(&functions(1)), Fit::One(b, 40));
+            assert_eq!(fit(&functions(2)), Fit::One(b, 40));
+            assert!(split(connection, 1, b, a).unwrap());
+            assert_eq!(fit(&functions(2)), Fit::None, "it is not known whose it was");
+            for report in 1..=20 {
+                counted(connection, report, &begun("a", &[1, 2], 7));
+            }
+            assert_eq!(fit(&functions(2)), Fit::One(a, 20));
+        });
+    }
+
+    #[test]
+    fn words_of_an_issue_are_bounded() {
+        with_reports(200, |connection| {
+            for report in 1..=20 {
+                counted(connection, report, &begun("a", &[1], 7));
+            }
+            let (a, words) = (issue_of(connection, 1), [(ShownSort::Words, 7)]);
+            assert_eq!(fit_of(connection, 1, &words), Fit::One(a, 20));
+            for report in 21..=200_u32 {
+                counted(connection, report.into(), &begun("b", &[2], 1000 + u64::from(report)));
+            }
+            let kept: i64 = connection
+                .query_row("SELECT count(*) FROM beginning WHERE is_words = 1", params![], |row| row.get(0))
+                .unwrap();
+            assert_eq!(kept, 1 + 128 + 1);
+            // One of the words that were not kept may be these.
+            assert!(matches!(fit_of(connection, 1, &words), Fit::Several(_)));
         });
     }
 }

@@ -27,6 +27,7 @@ mod http;
 mod icicle;
 mod intake;
 mod issues;
+mod likely;
 mod objects;
 mod owners;
 mod pages;

@@ -13,6 +13,7 @@ use crate::api::as_attachment;
 use crate::health;
 use crate::http::{Refused, blocking};
 use crate::icicle::MAX_REPORTS;
+use crate::likely;
 use crate::projects::{self, Grant, Project, Scope};
 use crate::sessions::{self, Session};
 use crate::state::{App, State};
@@ -22,6 +23,8 @@ use axum::extract::{Form, Path, Query, State as Shared};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
+use backtrail::groups::Fit;
+use lists::WholeReport;
 use serde::Deserialize;
 
 /// The paths of pages.
@@ -414,7 +417,16 @@ async fn report(
         let found = analyses::report(visit.app, project, &report)?;
         let analysis = if found.state == "unreadable" { None } else { analysis(visit.app, &found).ok() };
         let attachments = visit.app.database.read(|connection| views::attachments(connection, &found))?;
-        Ok(html(lists::report(&visit.session, &visit.project, &found, &attachments, analysis.as_ref())))
+        let fit = match &analysis {
+            Some(analysis) => visit
+                .app
+                .database
+                .read(|connection| likely::issues(connection, project, found.issue, &analysis.begins))?,
+            None => Fit::None,
+        };
+        let whole =
+            WholeReport { report: &found, attachments: &attachments, analysis: analysis.as_ref(), fit };
+        Ok(html(lists::report(&visit.session, &visit.project, &whole)))
     })
     .await
 }

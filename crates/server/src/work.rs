@@ -263,6 +263,7 @@ fn facts(analysis: &Analysis, stated_release: Option<&str>) -> Facts {
         device: report.device.as_deref().map(shortened),
         happened: report.time.as_deref().map(shortened),
         incomplete: analysis.is_incomplete(),
+        begins: analysis.begins.clone(),
         missing: images.filter_map(missing).take(MAX_MISSING).collect(),
     }
 }

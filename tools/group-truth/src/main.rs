@@ -1,5 +1,5 @@
 //! Crashes a program at known bugs, in many builds, and measures whether `backtrail group` puts the reports together by bug:
-//! `cargo run --manifest-path tools/Cargo.toml -p group-truth -- BACKTRAIL DIR [--held-out | --all]`. docs/group.md has its
+//! `cargo run --manifest-path tools/Cargo.toml -p group-truth -- BACKTRAIL DIR [--held-out | --new | --all]`. docs/group.md has its
 //! figures. Needs g++.
 //!
 //! `-- BACKTRAIL DIR --many COUNT REPORTS SYMBOLS` writes COUNT variants of the reports of a directory into DIR, groups them with
@@ -41,7 +41,7 @@ fn main() -> ExitCode {
 fn run(arguments: &[String]) -> Result<bool> {
     let [program, directory, options @ ..] = arguments else {
         return Err(
-            "expected BACKTRAIL DIR [--held-out | --all | --fixtures FILE | --many COUNT REPORTS SYMBOLS | \
+            "expected BACKTRAIL DIR [--held-out | --new | --all | --fixtures FILE | --many COUNT REPORTS SYMBOLS | \
              --corpus CORPUS]"
                 .to_owned(),
         );
@@ -61,25 +61,23 @@ fn run(arguments: &[String]) -> Result<bool> {
         corpus::run(Path::new(program), directory, Path::new(corpus))?;
         return Ok(true);
     }
-    let is_held_out = options.iter().any(|option| option == "--held-out");
     if let Some(at) = options.iter().position(|option| option == "--fixtures") {
         let file = options.get(at + 1).ok_or("--fixtures: expected a file")?;
-        let bugs: Vec<_> = program::BUGS.iter().collect();
+        let bugs = program::Which::All.bugs();
         let cores = builds::crash_all(directory, &bugs, fixtures::is_wanted)?;
         fixtures::write(Path::new(file), &reports::read_whole(Path::new(program), &cores)?)?;
         return Ok(true);
     }
-    let is_all = options.iter().any(|option| option == "--all");
-    let wanted = |position: usize| is_all || (position % 2 == 1) == is_held_out;
-    let bugs = program::BUGS.iter().enumerate().filter(|(position, _)| wanted(*position));
-    let bugs: Vec<_> = bugs.map(|(_, bug)| bug).collect();
+    let which = match options {
+        [] => program::Which::LookedAt,
+        [option] if option == "--held-out" => program::Which::KeptBack,
+        [option] if option == "--new" => program::Which::New,
+        [option] if option == "--all" => program::Which::All,
+        other => return Err(format!("unexpected: {}", other.join(" "))),
+    };
+    let bugs = which.bugs();
     let cores = builds::crash_all(directory, &bugs, |_| true)?;
     let reports = reports::read_all(Path::new(program), directory, &cores)?;
-    let which = match (is_all, is_held_out) {
-        (true, _) => "all",
-        (_, true) => "kept back",
-        _ => "looked at",
-    };
-    println!("{} bugs, {} reports, {which}", bugs.len(), reports.len());
+    println!("{} bugs, {} reports, {}", bugs.len(), reports.len(), which.as_str());
     Ok(score::print_all(&reports))
 }

@@ -19,6 +19,8 @@ const fn bug(name: &'static str, code: &'static str) -> Bug {
 
 /// What all share.
 const COMMON: &str = r#"
+#include <algorithm>
+#include <cassert>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -30,6 +32,7 @@ const COMMON: &str = r#"
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <variant>
 #include <vector>
 #define NOINLINE __attribute__((noinline))
 static volatile long sink;
@@ -41,6 +44,7 @@ NOINLINE long text_length(const char *text) { long n = 0; while (text[n]) n++; s
 #define CHECK(condition) do { if (!(condition)) check_failed(#condition); } while (0)
 NOINLINE void *xmalloc(long size) { void *p = malloc((unsigned long)size); if (!p) { abort(); } return p; }
 NOINLINE void close_session(long mode) { if (mode == 1) abort(); sink = ((Node *)opaque(0))->value; sink++; }
+struct Workers { std::vector<std::function<void()>> jobs; void post(std::function<void()> job) { jobs.push_back(job); } NOINLINE void drain() { for (auto &job : jobs) { job(); sink++; } } void finish() { std::thread one([this] { drain(); }); one.join(); } };
 template <typename T> struct Pool { std::vector<T> items; NOINLINE T &pick(unsigned long i) { sink = (long)i; return items.at(i); } };
 "#;
 
@@ -222,17 +226,124 @@ pub(crate) static BUGS: &[Bug] = &[
     ),
 ];
 
+/// Bugs of other kinds, written before version 4 of the rules and scored once it was frozen.
+pub(crate) static NEW_BUGS: &[Bug] = &[
+    bug(
+        "freed_in_callback",
+        "struct Listener { long *count; void (*call)(Listener *); }; NOINLINE void drop_listener(Listener *l) { free(l); } NOINLINE void on_closed(Listener *l) { drop_listener(l); *l->count += 1; sink++; } NOINLINE void notify_closed(Listener *l) { l->call(l); sink++; } void entry(int) { static long n; Listener *l = (Listener *)malloc(sizeof(Listener)); l->count = &n; l->call = on_closed; notify_closed(l); sink++; }",
+    ),
+    bug(
+        "throw_through_layers",
+        "NOINLINE void read_line(long v) { if (v < 0) throw std::runtime_error(\"line\"); sink = v; } NOINLINE void read_section(long v) { try { read_line(v); sink++; } catch (std::runtime_error &) { throw std::logic_error(\"section\"); } } NOINLINE void read_profile(long v) { try { read_section(v); sink++; } catch (std::logic_error &) { throw std::invalid_argument(\"profile\"); } } void entry(int) { read_profile((long)opaque(-1)); sink++; }",
+    ),
+    bug(
+        "thrown_again",
+        "NOINLINE void send_packet(long v) { if (v < 0) throw 42; sink = v; } NOINLINE void flush_outbox(long v) { try { send_packet(v); sink++; } catch (int) { sink++; throw; } } void entry(int) { flush_outbox((long)opaque(-1)); sink++; }",
+    ),
+    bug(
+        "throw_in_destructor",
+        "struct Transaction { long n; NOINLINE ~Transaction() { if (n < 0) throw std::runtime_error(\"not committed\"); sink = n; } }; NOINLINE void book_seat(long n) { Transaction t{n}; sink++; } void entry(int) { book_seat((long)opaque(-1)); sink++; }",
+    ),
+    bug(
+        "virtual_recursion",
+        "struct Region { virtual ~Region() {} virtual long area(long d) = 0; }; template <typename T> struct Scaled : Region { Region *inner; NOINLINE long area(long d) override { char room[400]; room[0] = (char)d; sink = room[0]; long r = inner->area(d + 1); return r + room[0] + sink; } }; void entry(int) { Scaled<int> s; s.inner = (Region *)opaque((long)&s); sink = s.inner->area(0); }",
+    ),
+    bug(
+        "pure_virtual",
+        "struct Plugin { Plugin() { announce(); } virtual ~Plugin() {} NOINLINE void announce() { sink = title(); sink++; } virtual long title() = 0; }; struct Spelling : Plugin { long title() override { return 3; } }; void entry(int) { Spelling s; sink++; }",
+    ),
+    bug(
+        "template_null",
+        "template <typename T> struct Matrix { T *cells; long width; NOINLINE T sum_row(long row) { T sum = 0; for (long at = 0; at < width; at++) sum += cells[row * width + at]; sink = (long)sum; return sum; } }; void entry(int) { Matrix<double> m{(double *)opaque(0), 4}; sink = (long)m.sum_row((long)opaque(1)); }",
+    ),
+    bug(
+        "sort_with_lambda",
+        "struct Song { long plays; }; NOINLINE void sort_songs(std::vector<Song *> *songs) { std::sort(songs->begin(), songs->end(), [](const Song *a, const Song *b) { return a->plays < b->plays; }); sink++; } void entry(int) { std::vector<Song *> songs(40, (Song *)opaque(0)); sort_songs(&songs); sink++; }",
+    ),
+    bug(
+        "qsort_prices",
+        "struct Price { long cents; }; static int by_price(const void *a, const void *b) { long x = (*(Price *const *)a)->cents; long y = (*(Price *const *)b)->cents; sink = x; return x < y ? -1 : x > y; } NOINLINE void sort_offers(Price **rows, long n) { qsort(rows, (unsigned long)n, sizeof(*rows), by_price); sink++; } void entry(int) { Price *rows[40] = {(Price *)opaque(0)}; sort_offers(rows, 40); sink++; }",
+    ),
+    bug(
+        "qsort_dates",
+        "struct Date { long day; }; static int by_date(const void *a, const void *b) { long x = (*(Date *const *)a)->day; long y = (*(Date *const *)b)->day; sink = x; return x < y ? -1 : x > y; } NOINLINE void sort_diary(Date **rows, long n) { qsort(rows, (unsigned long)n, sizeof(*rows), by_date); sink++; } void entry(int) { Date *rows[40] = {(Date *)opaque(0)}; sort_diary(rows, 40); sink++; }",
+    ),
+    bug(
+        "pool_thumbnail",
+        "NOINLINE void make_thumbnail(Node *n) { sink = n->value; sink++; } void entry(int) { Workers w; w.post([] { make_thumbnail((Node *)opaque(0)); sink++; }); w.finish(); sink++; }",
+    ),
+    bug(
+        "pool_backup",
+        "NOINLINE void write_backup(Node *n) { sink = n->next->value; sink++; } void entry(int) { Workers w; w.post([] { Node n{}; n.next = (Node *)opaque(0); write_backup(&n); sink++; }); w.finish(); sink++; }",
+    ),
+    bug(
+        "signal_handler",
+        "static void on_reload(int) { sink = ((Node *)opaque(0))->value; sink++; } NOINLINE void ask_for_reload() { raise(SIGUSR1); sink++; } void entry(int) { signal(SIGUSR1, on_reload); ask_for_reload(); sink++; }",
+    ),
+    bug(
+        "substr_out_of_range",
+        "NOINLINE void shorten_title(const std::string *t, long from) { std::string s = t->substr((unsigned long)from); sink = (long)s.size(); } void entry(int) { std::string t(\"abc\"); shorten_title(&t, (long)opaque(9)); sink++; }",
+    ),
+    bug(
+        "failed_assertion",
+        "NOINLINE void seek_track(long t) { assert(t >= 0); sink = t; } void entry(int) { seek_track((long)opaque(-4)); sink++; }",
+    ),
+    bug(
+        "at_exit",
+        "static void save_window() { sink = ((Node *)opaque(0))->value; sink++; } NOINLINE void quit_program() { exit(0); } void entry(int) { atexit(save_window); quit_program(); sink++; }",
+    ),
+    bug(
+        "variant_of_other",
+        "NOINLINE void apply_option(std::variant<int, std::string> *o) { sink = std::get<int>(*o); sink++; } void entry(int) { std::variant<int, std::string> o(std::string(\"wide\")); if (!opaque(0)) apply_option(&o); sink++; }",
+    ),
+    bug(
+        "bad_cast",
+        "struct Widget { virtual ~Widget() {} }; struct Slider : Widget { long at = 3; }; NOINLINE void move_slider(Widget *w) { sink = dynamic_cast<Slider &>(*w).at; sink++; } void entry(int) { Widget w; move_slider((Widget *)opaque((long)&w)); sink++; }",
+    ),
+];
+
+/// Which of the bugs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Which {
+    LookedAt,
+    KeptBack,
+    New,
+    All,
+}
+
+impl Which {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::LookedAt => "looked at",
+            Self::KeptBack => "kept back",
+            Self::New => "new",
+            Self::All => "all",
+        }
+    }
+
+    pub(crate) fn bugs(self) -> Vec<&'static Bug> {
+        let half = |odd: usize| BUGS.iter().enumerate().filter(move |(at, _)| at % 2 == odd);
+        match self {
+            Self::LookedAt => half(0).map(|(_, bug)| bug).collect(),
+            Self::KeptBack => half(1).map(|(_, bug)| bug).collect(),
+            Self::New => NEW_BUGS.iter().collect(),
+            Self::All => BUGS.iter().chain(NEW_BUGS).collect(),
+        }
+    }
+}
+
 /// The whole program of one release.
 pub(crate) fn source(release: usize) -> String {
     let mut text = format!("// Release {release}.\n{}", "\n".repeat(release * 7));
     text.push_str(COMMON);
-    let mut order: Vec<&Bug> = BUGS.iter().collect();
+    let mut order: Vec<&Bug> = BUGS.iter().chain(NEW_BUGS).collect();
     // Releases have functions elsewhere.
     if release == 1 {
         order.reverse();
     }
     if release == 2 {
-        order.rotate_left(BUGS.len() / 3);
+        let third = order.len() / 3;
+        order.rotate_left(third);
     }
     for bug in &order {
         let filler = (0..release).map(|at| {

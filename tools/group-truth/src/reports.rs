@@ -2,6 +2,7 @@
 
 use crate::Result;
 use crate::builds::Crash;
+use backtrail::{Begins, Group, Grouped, Limits, NoProgress, Symbols};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::fs;
@@ -16,6 +17,9 @@ pub(crate) struct Report {
     pub(crate) form: String,
     pub(crate) key: Option<String>,
     pub(crate) symbol_key: Option<String>,
+    /// The same by the library, with what shows where the stack was cut.
+    pub(crate) group: Option<Group>,
+    pub(crate) begins: Begins,
     /// The signal, or what the report calls the event.
     pub(crate) event: String,
     pub(crate) message: String,
@@ -42,10 +46,9 @@ pub(crate) fn read_all(program: &Path, directory: &Path, crashes: &[Crash]) -> R
     for (symbols, crashes) in places {
         let cores: Vec<PathBuf> = crashes.iter().map(|crash| crash.core.clone()).collect();
         for (form, symbols) in [("whole", symbols), ("without names", &empty)] {
-            let read = symbolicate(program, symbols, &cores)?;
+            let read = Read::of(program, symbols, &cores)?;
             for crash in &crashes {
-                let Some(json) = read.get(crash.core.to_string_lossy().as_ref()) else { continue };
-                all.push(report(crash, form, json));
+                all.extend(read.report(crash.bug, &crash.build, form, &crash.core));
             }
             if form == "whole" {
                 cut_all(program, directory, symbols, &crashes, &read, &mut all)?;
@@ -53,6 +56,36 @@ pub(crate) fn read_all(program: &Path, directory: &Path, crashes: &[Crash]) -> R
         }
     }
     Ok(all)
+}
+
+/// What the program and the library say of files.
+struct Read {
+    documents: HashMap<String, Value>,
+    grouped: HashMap<PathBuf, Grouped>,
+}
+
+impl Read {
+    fn of(program: &Path, symbols: &Path, files: &[PathBuf]) -> Result<Self> {
+        let documents = symbolicate(program, symbols, files)?;
+        let symbols = Symbols::scan(&[symbols.to_path_buf()], &NoProgress);
+        let mut grouped = HashMap::new();
+        for file in files {
+            let bytes = fs::read(file).map_err(|error| format!("{}: {error}", file.display()))?;
+            if let Ok(it) = Grouped::new(&bytes, &symbols, &Limits::default()) {
+                grouped.insert(file.clone(), it);
+            }
+        }
+        Ok(Self { documents, grouped })
+    }
+
+    fn report(&self, bug: &str, build: &str, form: &str, file: &Path) -> Option<Report> {
+        let json = self.documents.get(file.to_string_lossy().as_ref())?;
+        let mut report = of(bug, build, form, json);
+        let grouped = self.grouped.get(file)?;
+        report.group.clone_from(&grouped.group);
+        report.begins = grouped.begins.clone();
+        Some(report)
+    }
 }
 
 /// Reads the cores with symbols only.
@@ -64,7 +97,7 @@ pub(crate) fn read_whole(program: &Path, crashes: &[Crash]) -> Result<Vec<Report
         let read = symbolicate(program, &first.symbols, &cores)?;
         for crash in of_build {
             let json = read.get(crash.core.to_string_lossy().as_ref());
-            all.extend(json.map(|json| report(crash, "whole", json)));
+            all.extend(json.map(|json| of(crash.bug, &crash.build, "whole", json)));
         }
     }
     Ok(all)
@@ -75,7 +108,7 @@ fn cut_all(
     directory: &Path,
     symbols: &Path,
     crashes: &[&Crash],
-    read: &HashMap<String, Value>,
+    read: &Read,
     all: &mut Vec<Report>,
 ) -> Result<()> {
     let room = directory.join("cut");
@@ -83,22 +116,36 @@ fn cut_all(
     fs::create_dir_all(&room).map_err(|error| format!("{}: {error}", room.display()))?;
     let mut files = Vec::new();
     for (position, crash) in crashes.iter().enumerate() {
-        let Some(json) = read.get(crash.core.to_string_lossy().as_ref()) else { continue };
+        let Some(json) = read.documents.get(crash.core.to_string_lossy().as_ref()) else { continue };
+        let said = read.grouped.get(&crash.core).and_then(said);
         for count in CUTS {
-            let file = room.join(format!("{position}-{count}.txt"));
-            fs::write(&file, tombstone(json, crash, count))
-                .map_err(|error| format!("{}: {error}", file.display()))?;
-            files.push((*crash, count, file));
+            for (form, said) in [("", None), (WITH_WORDS, said.as_deref())] {
+                let file = room.join(format!("{position}-{count}{form}.txt"));
+                fs::write(&file, tombstone(json, crash, count, said))
+                    .map_err(|error| format!("{}: {error}", file.display()))?;
+                files.push((*crash, format!("cut at {count}{form}"), file));
+            }
         }
     }
     let paths: Vec<PathBuf> = files.iter().map(|(_, _, path)| path.clone()).collect();
-    let read = symbolicate(program, symbols, &paths)?;
-    for (crash, count, path) in &files {
-        if let Some(json) = read.get(path.to_string_lossy().as_ref()) {
-            all.push(report(crash, &format!("cut at {count}"), json));
-        }
+    let read = Read::of(program, symbols, &paths)?;
+    for (crash, form, path) in &files {
+        all.extend(read.report(crash.bug, &crash.build, form, path));
     }
     Ok(())
+}
+
+/// Of cut stacks in reports that have the words of the exception or of the abort.
+pub(crate) const WITH_WORDS: &str = ", with words";
+
+/// What Android's runtime hands to debuggerd when it ends a program: the exception, or the words of who called `abort`.
+fn said(grouped: &Grouped) -> Option<String> {
+    let thrown = grouped.report.thrown.as_ref().map(|thrown| {
+        let reason = thrown.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+        format!("terminating with uncaught exception of type {}{reason}", thrown.name)
+    });
+    let lines = grouped.report.app_info.iter().flat_map(|info| &info.lines);
+    thrown.or_else(|| lines.cloned().next())
 }
 
 /// Runs the program over all files and returns its documents by file.
@@ -141,10 +188,6 @@ pub(crate) fn read_labelled(
     Ok(all)
 }
 
-fn report(crash: &Crash, form: &str, json: &Value) -> Report {
-    of(crash.bug, &crash.build, form, json)
-}
-
 fn of(bug: &str, build: &str, form: &str, json: &Value) -> Report {
     let frames = crashed_frames(json);
     let mut names = Vec::new();
@@ -162,6 +205,8 @@ fn of(bug: &str, build: &str, form: &str, json: &Value) -> Report {
         form: form.to_owned(),
         key: text(json, "/group/key"),
         symbol_key: text(json, "/group/symbol_key"),
+        group: None,
+        begins: Begins::default(),
         event: signal.unwrap_or_default(),
         message: text(json, "/exception/message").unwrap_or_default(),
         names,
@@ -170,7 +215,7 @@ fn of(bug: &str, build: &str, form: &str, json: &Value) -> Report {
 }
 
 /// The crash as Android's debuggerd writes it, with the innermost frames only.
-fn tombstone(json: &Value, crash: &Crash, count: usize) -> String {
+fn tombstone(json: &Value, crash: &Crash, count: usize, said: Option<&str>) -> String {
     let signal = text(json, "/exception/signal").unwrap_or_default();
     let number = match signal.as_str() {
         "SIGABRT" => 6,
@@ -182,8 +227,12 @@ fn tombstone(json: &Value, crash: &Crash, count: usize) -> String {
     };
     let abi = if crash.build.starts_with("arm64") { "arm64" } else { "x86_64" };
     let mut out = format!(
-        "*** *** *** *** *** *** *** *** *** *** *** *** *** *** *** ***\nBuild fingerprint: 'truth/truth:13/T/1:user/release-keys'\nRevision: '0'\nABI: '{abi}'\npid: 100, tid: 100, name: app  >>> com.example.app <<<\nsignal {number} ({signal}), code 1 (SEGV_MAPERR), fault addr 0x0\n\nbacktrace:\n"
+        "*** *** *** *** *** *** *** *** *** *** *** *** *** *** *** ***\nBuild fingerprint: 'truth/truth:13/T/1:user/release-keys'\nRevision: '0'\nABI: '{abi}'\npid: 100, tid: 100, name: app  >>> com.example.app <<<\nsignal {number} ({signal}), code 1 (SEGV_MAPERR), fault addr 0x0\n"
     );
+    if let Some(said) = said {
+        out.push_str(&format!("Abort message: '{said}'\n"));
+    }
+    out.push_str("\nbacktrace:\n");
     let images = json.get("images").and_then(Value::as_array).cloned().unwrap_or_default();
     for (position, frame) in crashed_frames(json).iter().take(count).enumerate() {
         let image = text(frame, "/image").unwrap_or_default();

@@ -169,6 +169,7 @@ fn log_factorial(number: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::groups::likely::Evidence;
 
     #[test]
     fn the_test_is_the_binomial_one() {
@@ -192,7 +193,7 @@ mod tests {
                 keys: [(*key).to_owned()].into(),
                 ..GroupRow::default()
             };
-            table.restore(row);
+            table.restore(row, Evidence::default());
             table.reports += count;
         }
         table

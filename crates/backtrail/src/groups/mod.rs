@@ -4,14 +4,17 @@
 //! written as JSON, read again to go on, and compared with an earlier one ([`GroupTable::since`]).
 
 mod diff;
+mod likely;
 mod time;
 
 pub use diff::{Change, ChangeKind, GroupDiff};
+pub use likely::{Fit, Likely, fit};
 
 use crate::analysis::Grouped;
 use crate::json::Origin;
-use backtrail_diagnose::{Group, GroupRef, Groups};
+use backtrail_diagnose::{Begins, Group, GroupRef, Groups};
 use backtrail_model::Report;
+use likely::{Evidence, Index, Lacking, MAX_APART, count_shown};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -34,8 +37,14 @@ pub struct GroupTable {
     groups: Groups,
     /// By the index of the group; `None` where it became a part of another.
     rows: Vec<Option<GroupRow>>,
+    /// How the reports of each group begin, by the same index.
+    evidence: Vec<Evidence>,
     reports: u64,
     apart: Apart,
+    /// What those without a group show.
+    apart_shown: Vec<(Lacking, u64)>,
+    /// Reports of an earlier run were counted that kept nothing of how they begin: whether another group begins alike is not known.
+    is_blind: bool,
 }
 
 /// Reports that have no group, since nothing tells them from others of their sort: no stack and no words.
@@ -45,6 +54,9 @@ pub struct Apart {
     pub count: u64,
     /// The first of them.
     pub examples: Vec<Example>,
+    /// How many of them are likely of one of the groups, each of which says how many.
+    #[serde(skip_serializing_if = "likely::is_none", default)]
+    pub likely: u64,
 }
 
 /// Which report it was.
@@ -107,12 +119,18 @@ impl GroupTable {
         let example = Example { file: origin.file.unwrap_or_default().to_owned(), part: origin.part };
         let Some(group) = grouped.group.clone() else {
             self.apart.count += 1;
+            if let Some(lacking) = Lacking::of(&grouped.begins) {
+                count_shown(&mut self.apart_shown, lacking, 1, MAX_APART);
+            }
             if self.apart.examples.len() < MAX_NAMED {
                 self.apart.examples.push(example);
             }
             return;
         };
         let place = self.place(&group);
+        if let Some(evidence) = self.evidence.get_mut(place.index()) {
+            evidence.see(&grouped.begins);
+        }
         let Some(slot) = self.rows.get_mut(place.index()) else { return };
         let row = slot.get_or_insert_default();
         row.see(&group, &grouped.report);
@@ -142,9 +160,15 @@ impl GroupTable {
 
     fn grow(&mut self) {
         self.rows.resize_with(self.groups.len().max(self.rows.len()), || None);
+        self.evidence.resize_with(self.rows.len(), Evidence::default);
     }
 
     fn merge(&mut self, from: GroupRef, into: GroupRef) {
+        if let Some(gone) = self.evidence.get_mut(from.index()).map(std::mem::take)
+            && let Some(evidence) = self.evidence.get_mut(into.index())
+        {
+            evidence.take_in(gone);
+        }
         let Some(gone) = self.rows.get_mut(from.index()).and_then(Option::take) else { return };
         if let Some(slot) = self.rows.get_mut(into.index()) {
             match slot {
@@ -178,15 +202,59 @@ impl GroupTable {
         self.rows.get(found.index())?.as_ref()
     }
 
-    /// The document: everything that the table knows.
-    pub fn document(&self) -> GroupsJson<&GroupRow> {
+    /// The groups as [`rows`](Self::rows) has them, each with what is likely.
+    pub fn listed(&self) -> Vec<ListedGroup<'_>> {
+        let (likely, _) = self.all_likely();
+        let mut listed: Vec<ListedGroup<'_>> = Vec::new();
+        for (row, likely) in self.rows.iter().zip(likely) {
+            listed.extend(row.as_ref().map(|row| ListedGroup { row, likely }));
+        }
+        listed.sort_by(|a, b| b.row.count.cmp(&a.row.count).then_with(|| a.row.id.cmp(&b.row.id)));
+        listed
+    }
+
+    /// How many of the reports without a group are likely of one.
+    pub fn apart_likely(&self) -> u64 {
+        self.all_likely().1
+    }
+
+    fn all_likely(&self) -> (Vec<Likely>, u64) {
+        if self.is_blind {
+            return (vec![Likely::default(); self.rows.len()], 0);
+        }
+        Index::new(&self.rows, &self.evidence).all(&self.evidence, &self.apart_shown)
+    }
+
+    /// Which group a report is likely of, by what its stack shows, where that was cut.
+    pub fn likely(&self, begins: &Begins) -> Likely {
+        match Lacking::of(begins).filter(|_| !self.is_blind) {
+            Some(lacking) => Index::new(&self.rows, &self.evidence).likely(&lacking),
+            None => Likely::default(),
+        }
+    }
+
+    /// The document: the groups and what is likely.
+    pub fn document(&self) -> GroupsJson<ListedGroup<'_>> {
         GroupsJson {
             schema: GROUPS_SCHEMA.to_owned(),
             reports: self.reports,
-            groups: self.rows(),
-            apart: self.apart.clone(),
+            groups: self.listed(),
+            apart: Apart { likely: self.apart_likely(), ..self.apart.clone() },
             done: None,
+            begins: None,
         }
+    }
+
+    /// The document with all that is needed to go on from there.
+    pub fn state(&self, done: Done) -> GroupsJson<ListedGroup<'_>> {
+        let mut order: Vec<(&GroupRow, &Evidence)> = Vec::new();
+        for (row, evidence) in self.rows.iter().zip(&self.evidence) {
+            order.extend(row.as_ref().map(|row| (row, evidence)));
+        }
+        order.sort_by(|(a, _), (b, _)| b.count.cmp(&a.count).then_with(|| a.id.cmp(&b.id)));
+        let groups = order.into_iter().map(|(_, evidence)| evidence.clone()).collect();
+        let begins = StateOfBegins { groups, apart: self.apart_shown.clone() };
+        GroupsJson { done: Some(done), begins: (!self.is_blind).then_some(begins), ..self.document() }
     }
 
     /// The table that a document was written from.
@@ -201,20 +269,38 @@ impl GroupTable {
             return Err(GroupsError(format!("expected the schema {GROUPS_SCHEMA}, found {found:?}")));
         }
         let mut table = Self { reports: document.reports, apart: document.apart, ..Self::default() };
-        for row in document.groups {
-            table.restore(row);
+        table.is_blind = document.begins.is_none() && document.reports > 0;
+        let begins = document.begins.unwrap_or_default();
+        table.apart_shown = begins.apart;
+        let evidence = begins.groups.into_iter().chain(std::iter::repeat_with(Evidence::default));
+        for (row, evidence) in document.groups.into_iter().zip(evidence) {
+            table.restore(row, evidence);
         }
         Ok((table, document.done))
     }
 
-    fn restore(&mut self, row: GroupRow) {
+    fn restore(&mut self, row: GroupRow, evidence: Evidence) {
         let keys = row.keys.iter().map(String::as_str);
         let group = self.groups.restore(keys, row.symbol_keys.iter().map(String::as_str));
         self.grow();
         if let Some(slot) = self.rows.get_mut(group.index()) {
             *slot = Some(row);
         }
+        if let Some(slot) = self.evidence.get_mut(group.index()) {
+            *slot = evidence;
+        }
     }
+}
+
+/// One of a table's groups.
+#[derive(Clone, Debug, Serialize)]
+pub struct ListedGroup<'t> {
+    /// What was counted.
+    #[serde(flatten)]
+    pub row: &'t GroupRow,
+    /// What is likely besides.
+    #[serde(flatten)]
+    pub likely: Likely,
 }
 
 /// How far an earlier run came.
@@ -236,6 +322,16 @@ pub struct GroupsJson<R> {
     /// How far the run came, in the file that it goes on from.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub done: Option<Done>,
+    /// How the groups' reports begin, in that file.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    begins: Option<StateOfBegins>,
+}
+
+/// What is kept of how reports begin; of groups in the order of the document's.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct StateOfBegins {
+    groups: Vec<Evidence>,
+    apart: Vec<(Lacking, u64)>,
 }
 
 /// What is no document of groups.
@@ -298,7 +394,7 @@ mod tests {
             place: names.map(str::to_owned),
             why: Vec::new(),
         };
-        Grouped { report, group: Some(group) }
+        Grouped { report, group: Some(group), begins: Begins::default() }
     }
 
     fn table() -> GroupTable {
@@ -308,7 +404,8 @@ mod tests {
         table.add(grouped("1:b", Some("1:s"), "22"), origin("b"));
         table.add(grouped("1:a", Some("1:s"), "1"), origin("c"));
         table.add(grouped("1:z", None, "1"), origin("d"));
-        table.add(Grouped { report: Report::default(), group: None }, origin("e"));
+        let begins = Begins::default();
+        table.add(Grouped { report: Report::default(), group: None, begins }, origin("e"));
         table
     }
 

@@ -582,7 +582,7 @@ fn section(section: &Section) -> SectionJson<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use backtrail_diagnose::{Attribution, Explanation};
+    use backtrail_diagnose::{Attribution, Begins, Explanation};
     use backtrail_model::{Frame, Report, Unit};
     use backtrail_testkit::Schema;
 
@@ -609,7 +609,8 @@ mod tests {
             ..Report::default()
         };
         let (explanation, attribution) = (Explanation::default(), Attribution::default());
-        let analysis = Analysis { report, explanation, attribution, group: None, mapping: None };
+        let begins = Begins::default();
+        let analysis = Analysis { report, explanation, attribution, group: None, begins, mapping: None };
         let json = serde_json::to_value(super::report(&analysis)).unwrap();
         Schema::new().check("report", &json).unwrap();
         let root = &json["trees"][0]["root"];
@@ -626,7 +627,8 @@ mod tests {
         let process = Process { trees: vec![tree(&nodes)], ..Process::default() };
         let report = Report { processes: vec![process], ..Report::default() };
         let (explanation, attribution) = (Explanation::default(), Attribution::default());
-        let analysis = Analysis { report, explanation, attribution, group: None, mapping: None };
+        let begins = Begins::default();
+        let analysis = Analysis { report, explanation, attribution, group: None, begins, mapping: None };
         serde_json::to_string(&super::report(&analysis)).unwrap()
     }
 

@@ -196,10 +196,10 @@ fn counted(by: By) -> render::Counted {
 }
 
 fn write_pages(table: &GroupTable, sink: &mut Sink<'_>) -> Result<(), Failure> {
-    for row in table.rows() {
+    for group in table.listed() {
         let mut page = Vec::new();
-        render::write_page(&mut page, row)?;
-        sink.write(&render::page_name(row), &page)?;
+        render::write_page(&mut page, &group)?;
+        sink.write(&render::page_name(group.row), &page)?;
     }
     let mut page = Vec::new();
     render::write_index(&mut page, table)?;
@@ -298,8 +298,7 @@ impl Work<'_> {
     fn save(&self, inputs: &[Input], done: usize) -> Result<(), Failure> {
         let Some(path) = self.args.state.as_deref() else { return Ok(()) };
         let last = done.checked_sub(1).and_then(|last| inputs.get(last)).map(Input::name);
-        let mut json = self.table.document();
-        json.done = Some(Done { inputs: done, last: last.unwrap_or_default() });
+        let json = self.table.state(Done { inputs: done, last: last.unwrap_or_default() });
         let mut bytes = Vec::new();
         write_line(&mut bytes, &json)?;
         write_file(path, &bytes).map_err(|error| Failure::File(path.to_owned(), error))

@@ -2,7 +2,7 @@
 
 use crate::io::text::{Look, Text};
 use backtrail::Grouped;
-use backtrail::groups::{GroupDiff, GroupRow, GroupTable};
+use backtrail::groups::{GroupDiff, GroupRow, GroupTable, Likely, ListedGroup};
 use backtrail_render::html::{self, Prose};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -12,13 +12,41 @@ const MAX_NAMED: usize = 3;
 
 /// Writes the groups, two lines each.
 pub(crate) fn write_table(out: &mut Text<'_>, table: &GroupTable) -> io::Result<()> {
-    let rows = table.rows();
-    out.painted_line(Look::Title, format_args!("{} reports in {} groups", table.reports(), rows.len()))?;
-    for row in rows {
+    let groups = table.listed();
+    out.painted_line(Look::Title, format_args!("{} reports in {} groups", table.reports(), groups.len()))?;
+    for group in groups {
         out.end()?;
-        write_row(out, &row.count.to_string(), row)?;
+        write_row(out, &group.row.count.to_string(), group.row)?;
+        for line in likely_lines(&group.likely) {
+            out.line(format_args!("          {line}"))?;
+        }
     }
     write_apart(out, table)
+}
+
+/// What is likely of a group, a sentence each.
+fn likely_lines(likely: &Likely) -> Vec<String> {
+    let mut lines = Vec::new();
+    if likely.more > 0 {
+        lines.push(format!(
+            "likely {} more that were cut short: all that they show is this group's and no other's",
+            likely.more
+        ));
+    }
+    lines.extend(likely_of(likely));
+    lines
+}
+
+/// Which group reports are likely of that were cut.
+fn likely_of(likely: &Likely) -> Option<String> {
+    if let Some(of) = &likely.of {
+        return Some(format!(
+            "cut short, likely of {of}: {} whole reports show the same, all of that group",
+            likely.by
+        ));
+    }
+    let [one, other] = likely.either_of.as_slice() else { return None };
+    Some(format!("cut short, perhaps of {one} or of {other}: reports of both show the same"))
 }
 
 fn write_row(out: &mut Text<'_>, count: &str, row: &GroupRow) -> io::Result<()> {
@@ -44,7 +72,11 @@ fn write_apart(out: &mut Text<'_>, table: &GroupTable) -> io::Result<()> {
         apart.count,
         examples.join(", "),
         if apart.count > examples.len() as u64 { ", …" } else { "" },
-    ))
+    ))?;
+    match table.apart_likely() {
+        0 => Ok(()),
+        likely => out.line(format_args!("{likely} of them are likely of a group above, which says so")),
+    }
 }
 
 /// When the first and the last happened.
@@ -129,9 +161,15 @@ pub(crate) fn write_why(
     table: &GroupTable,
 ) -> io::Result<()> {
     out.painted_line(Look::Strong, name)?;
+    let likely = table.likely(&grouped.begins);
+    let shown: Vec<String> = grouped.begins.shown.iter().map(|shown| shown.what.clone()).collect();
     let analysis = grouped.analysis();
     let Some(group) = &analysis.group else {
-        return out.line("no group: neither a stack nor words tell it from others of its sort");
+        out.line("no group: neither a stack nor words tell it from others of its sort")?;
+        for what in &shown {
+            out.line(format_args!("  cut short: it shows {what}"))?;
+        }
+        return likely_of(&likely).map_or(Ok(()), |line| out.line(line));
     };
     out.line(group.title(&analysis.explanation))?;
     out.line(format_args!("key:        {}", group.key))?;
@@ -147,13 +185,14 @@ pub(crate) fn write_why(
             None => out.line(format_args!("none of {} reports is in its group", table.reports()))?,
         }
     }
-    Ok(())
+    likely_of(&likely).map_or(Ok(()), |line| out.line(line))
 }
 
 /// Writes the table for spreadsheets.
 pub(crate) fn write_csv(out: &mut dyn Write, table: &GroupTable) -> io::Result<()> {
-    writeln!(out, "count,first,last,versions,systems,owner,kind,title,id,example")?;
-    for row in table.rows() {
+    writeln!(out, "count,first,last,versions,systems,owner,kind,title,id,example,likely_more,likely_of")?;
+    for group in table.listed() {
+        let row = group.row;
         let names = |counted: &BTreeMap<String, u64>| {
             counted.iter().map(|(name, count)| format!("{name}: {count}")).collect::<Vec<_>>().join("; ")
         };
@@ -165,7 +204,8 @@ pub(crate) fn write_csv(out: &mut dyn Write, table: &GroupTable) -> io::Result<(
         for cell in cells.iter().chain([&row.title, &row.id, &row.example.to_string()]) {
             write!(out, ",{}", csv_cell(cell))?;
         }
-        writeln!(out)?;
+        let of = group.likely.of.as_deref().unwrap_or_default();
+        writeln!(out, ",{},{}", group.likely.more, csv_cell(of))?;
     }
     Ok(())
 }
@@ -206,13 +246,15 @@ pub(crate) fn write_index(out: &mut dyn Write, table: &GroupTable) -> io::Result
 }
 
 /// Writes a group's page.
-pub(crate) fn write_page(out: &mut dyn Write, row: &GroupRow) -> io::Result<()> {
+pub(crate) fn write_page(out: &mut dyn Write, group: &ListedGroup<'_>) -> io::Result<()> {
+    let row = group.row;
     html::begin(out, &row.title)?;
     writeln!(out, "<header>\n<h1 class=\"plain\">{}</h1>\n</header>", Prose(&row.title))?;
     let seen = seen(row).map(|seen| format!(" · {seen}")).unwrap_or_default();
     let text = format!("{} reports · {}{seen} · {}", row.count, row.owner, row.kind);
     writeln!(out, "<p>{}</p>", html::Text(&text))?;
     writeln!(out, "<p class=\"faint\">{}</p>", html::Text(&row.example.to_string()))?;
+    html::list(out, "Likely", "ul", &likely_lines(&group.likely))?;
     for (title, counted) in [("Versions", &row.versions), ("Systems", &row.systems)] {
         let items: Vec<String> = counted.iter().map(|(name, count)| format!("{name}: {count}")).collect();
         html::list(out, title, "ul", &items)?;

@@ -128,3 +128,70 @@ fn spreadsheets_get_no_formulas() {
     assert!(run.stdout.starts_with("count,first,last,versions"), "{}", run.stdout);
     assert!(run.stdout.lines().count() > 4);
 }
+
+/// A tombstone of these functions of the program, behind `abort`; one that was cut lacks `main`.
+fn tombstone(number: usize, functions: &[&str], words: &str, is_cut: bool) -> String {
+    let end = if is_cut { &[][..] } else { &["main"] };
+    let own = functions.iter().chain(end).zip(1..).map(|(name, at)| {
+        let place = name.len();
+        format!("      #{at:02} pc 000000000000{place:02x}34  /data/app/com.example.shop/lib/arm64/libshop.so ({name}+20)\n")
+    });
+    format!(
+        "{}\nBuild fingerprint: 'a/b/c:13/T/1:user/release-keys'\nABI: 'arm64'\n\
+         pid: {number}, tid: {number}, name: shop  >>> com.example.shop <<<\n\
+         signal 6 (SIGABRT), code -1 (SI_QUEUE), fault addr --------\nAbort message: '{words}'\n\n\
+         backtrace:\n      #00 pc 000000000004e000  /apex/com.android.runtime/lib64/bionic/libc.so (abort+164)\n{}",
+        "*** ".repeat(16),
+        own.collect::<String>()
+    )
+}
+
+/// Cut stacks of bugs that crash in one helper: where only one has been seen, where two have, where nothing but words is left.
+#[test]
+fn what_was_cut_is_told_as_likely_and_merged_with_nothing() {
+    let directory = TempDir::new("groups-cut");
+    let write = |name: String, text: String| directory.write(&name, text);
+    for at in 0..20 {
+        write(format!("cart{at}.txt"), tombstone(at, &["check_failed", "load_cart"], "no cart", false));
+        write(format!("user{at}.txt"), tombstone(at, &["check_failed", "log_in"], "no user", false));
+        write(format!("song{at}.txt"), tombstone(at, &["raise_error", "play_song"], "no song", false));
+    }
+    write("z-one.txt".to_owned(), tombstone(1, &["raise_error"], "", true));
+    write("z-two.txt".to_owned(), tombstone(2, &["check_failed"], "", true));
+    write("z-words.txt".to_owned(), tombstone(3, &[], "no user", true));
+    let path = directory.path().to_str().unwrap();
+    let all = json(&[path]);
+    let groups = all["groups"].as_array().unwrap();
+    let of =
+        |file: &str| groups.iter().find(|it| it["example"]["file"].as_str().unwrap().contains(file)).unwrap();
+    let (cart, user, song) = (of("cart"), of("user"), of("song"));
+    assert_eq!((&cart["count"], &user["count"], &song["count"]), (&20.into(), &20.into(), &20.into()));
+    assert_eq!((&of("z-one")["likely_of"], &of("z-one")["likely_by"]), (&song["id"], &20.into()));
+    assert_eq!((&song["likely_more"], &user["likely_more"]), (&1.into(), &1.into()));
+    let mut either = [cart["id"].clone(), user["id"].clone()];
+    either.sort_by_key(ToString::to_string);
+    assert_eq!(of("z-two")["either_of"].as_array().unwrap(), &either);
+    assert_eq!((&all["apart"]["count"], &all["apart"]["likely"]), (&1.into(), &1.into()));
+    let text = group(&[path]).stdout;
+    assert!(text.contains("likely 1 more that were cut short: all that they show is this group's"), "{text}");
+    assert!(text.contains("1 of them are likely of a group above"), "{text}");
+    for (file, wanted) in [
+        ("z-one.txt", "cut short, likely of "),
+        ("z-two.txt", "cut short, perhaps of "),
+        ("z-words.txt", "cut short, likely of "),
+    ] {
+        let why = group(&[path, "--explain", &format!("{path}/{file}")]).stdout;
+        assert!(why.contains(wanted) && why.contains("cut short: it shows the "), "{file}: {why}");
+    }
+    let csv = group(&[path, "--format", "csv"]).stdout;
+    let one = csv.lines().find(|line| line.contains("z-one")).unwrap();
+    assert!(one.ends_with(&format!(",0,{}", song["id"].as_str().unwrap())), "{one}");
+    // What an earlier run kept is what it knew.
+    let state = directory.path().join("../").join(format!("state-{}.json", std::process::id()));
+    let state = state.to_str().unwrap();
+    group(&[path, "--state", state]);
+    directory.write("zz-more.txt", tombstone(4, &["raise_error"], "", true));
+    let resumed = json(&[path, "--state", state]);
+    fs::remove_file(state).unwrap();
+    assert_eq!(resumed, json(&[path]));
+}

@@ -20,6 +20,30 @@ impl Kind {
         Self { word, detail: detail.into() }
     }
 
+    /// The word of an abort of which nothing more is known.
+    pub(super) const ABORT: &str = "abort";
+
+    pub(super) fn is_plain_abort(&self) -> bool {
+        self.word == Self::ABORT && self.detail.is_empty()
+    }
+
+    pub(super) fn is_exception(&self) -> bool {
+        self.word == "exception"
+    }
+
+    /// Whether words of such reports are the program's, and tell its bugs apart.
+    pub(super) fn has_words(&self) -> bool {
+        match self.word {
+            // A fault's words are those of its signal; of the kernel's errors, those of its checks.
+            "access" | "trap" | "arithmetic" | "signal" | "crash" | "kernel" | "stacks" | "stackshot" => {
+                false
+            }
+            // What sanitizers find is the same for many bugs; one of them names the line of the source.
+            "sanitizer" => self.detail.starts_with("UndefinedBehavior"),
+            _ => true,
+        }
+    }
+
     /// As keys have it.
     pub(super) fn key(&self) -> String {
         if self.detail.is_empty() { self.word.to_owned() } else { format!("{} {}", self.word, self.detail) }
@@ -113,7 +137,7 @@ fn of_crash(report: &Report) -> Kind {
         Class::BadInstruction | Class::Breakpoint => Kind::new("trap", ""),
         Class::Arithmetic => Kind::new("arithmetic", ""),
         Class::Abort | Class::Unknown if !detail.is_empty() => Kind::new("exception", detail),
-        Class::Abort => Kind::new("abort", ""),
+        Class::Abort => Kind::new(Kind::ABORT, ""),
         Class::Kill => Kind::new("killed", ""),
         Class::Resource => Kind::new("resource", first_word(report)),
         Class::Guard => Kind::new("guard", first_word(report)),
@@ -148,7 +172,9 @@ fn thrown(report: &Report) -> Option<String> {
         // The words of libc++abi and libstdc++.
         let cpp = || {
             let (_, rest) = text.split_once("uncaught exception of type ")?;
-            Some(rest.split([':', ' ']).next()?.to_owned()).filter(|_| !rest.starts_with("std::__"))
+            let end = rest.find(": ").unwrap_or(rest.len());
+            let class = rest.get(..end)?.split(' ').next()?.trim_end_matches(':');
+            Some(class.to_owned()).filter(|_| !rest.starts_with("std::__"))
         };
         objc.or_else(cpp)
     });
@@ -159,6 +185,23 @@ fn thrown(report: &Report) -> Option<String> {
         Some(name).filter(|name| is_abort && !name.is_empty() && !name.starts_with("std::__"))
     };
     told.or_else(member).or_else(stated)
+}
+
+/// What the exception that nobody caught says, else what the process said when it ended: in the same words whoever wrote the report.
+pub(super) fn said(report: &Report, kind: &Kind) -> Option<String> {
+    if !kind.has_words() {
+        return None;
+    }
+    let thrown = report.thrown.as_ref().and_then(|thrown| thrown.reason.as_deref());
+    let texts = report.app_info.iter().flat_map(|info| &info.lines).map(String::as_str);
+    let own = report.exception.as_ref().and_then(|exception| exception.message.as_deref());
+    // libc++abi's words, with which Android's and Apple's reports have the exception.
+    let reason = own.into_iter().chain(texts).find_map(|text| {
+        let (_, rest) = text.split_once("uncaught exception of type ")?;
+        rest.split_once(": ").map(|(_, reason)| reason)
+    });
+    let words = thrown.or(reason).map(|text| normalised_message(text.lines().next().unwrap_or(text)));
+    words.or_else(|| message_of(report)).filter(|words| !words.is_empty())
 }
 
 /// What the report says of itself in words, without what differs from one run to the next; for reports without a stack.

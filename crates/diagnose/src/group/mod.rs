@@ -10,6 +10,7 @@
 //!
 //! `docs/group.md` has the rules and their tables.
 
+mod begins;
 mod groups;
 mod kind;
 mod name;
@@ -21,6 +22,7 @@ mod telling;
 #[cfg(test)]
 mod tests;
 
+pub use begins::{Beginning, Begins, Shown, ShownSort};
 pub use groups::{Added, GroupRef, Groups, Joined};
 
 use crate::explain::Explanation;
@@ -30,8 +32,8 @@ use backtrail_model::Report;
 pub use kind::is_crash;
 use kind::{Kind, kind_of, message_of};
 use parts::Parts;
-use places::Places;
 pub use places::telling_stack;
+use places::{Found, Places};
 
 /// The version of the rules that made a key, in front of it. Reports that no later rule is about keep the keys that they had, so
 /// that groups which were stored stay what they are.
@@ -40,6 +42,9 @@ const FIRST: &str = "1";
 const SECOND: &str = "2";
 /// Of Sentry's events of scripts and managed code, a function without a name of its own does not tell a bug.
 const THIRD: &str = "3";
+/// Of reports that state places in files alone, as Android's do, the key has these places; before, it had the functions' names, or nothing. Behind a
+/// cause of Java's that was shortened, the frames of the exception around it count.
+const FOURTH: &str = "4";
 
 /// What puts a report into a group.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -100,44 +105,48 @@ pub fn keep_fault(report: &mut Report) {
 
 /// What puts `report` into a group. `None` where nothing tells it from others of its sort: no stack and no words.
 pub fn group(report: &Report) -> Option<Group> {
+    group_and_begins(report).0
+}
+
+/// The same, and what of its bug shows where a stack is cut.
+pub fn group_and_begins(report: &Report) -> (Option<Group>, Begins) {
     let kind = kind_of(report);
     match Places::of(report) {
-        Some(places) => Some(by_places(report, &kind, &places)),
-        None => by_words(report, &kind),
+        Found::Places(places) => {
+            let (group, begins) = by_places(report, &kind, &places);
+            (Some(group), begins)
+        }
+        Found::OfSystemAndCut => (None, begins::of_words(report, &kind)),
+        Found::Nothing => (by_words(report, &kind), Begins::default()),
     }
 }
 
-fn by_places(report: &Report, kind: &Kind, places: &Places<'_>) -> Group {
+fn by_places(report: &Report, kind: &Kind, places: &Places<'_>) -> (Group, Begins) {
     let mut why = vec![format!("sort of event: {}", kind.key())];
     let parts = Parts::of(report, places);
-    let via = if places.is_in_objc { " in Objective-C's runtime" } else { "" };
-    let event = format!("{}{}{via}", if places.is_recursion { "recursion " } else { "" }, kind.key());
+    let event =
+        format!("{}{}{}", if places.is_recursion { "recursion " } else { "" }, kind.key(), places.via());
     why.push(places.why());
     why.extend(parts.why.iter().cloned());
     let spots = places.spots(report);
     why.push(format!("key: {}", spots.join(", ")));
     let version = places.version(report);
-    let key = key_of(version, "k", &event, &spots);
-    let symbol_key = parts.is_complete.then(|| key_of(version, "s", &event, &parts.texts));
+    let key = key_of(places.version_of_places(report), "k", &event, &spots);
+    let by_names = if parts.is_continued { FOURTH } else { version };
+    let symbol_key = parts.is_complete.then(|| key_of(by_names, "s", &event, &parts.texts));
     match &symbol_key {
         Some(_) => why.push(format!("symbol key: {}", parts.texts.join(", "))),
         None => why.push(format!("no symbol key: {}", parts.lacks)),
     }
+    let begins = begins::of_stack(report, kind, places, &parts, &spots, symbol_key.is_some());
+    why.extend(begins.shown.iter().map(|shown| format!("cut short: it shows {}", shown.what)));
     let place = parts.place.clone().or_else(|| places.first_spot(report));
-    Group { key, symbol_key, kind: event, place, why }
+    (Group { key, symbol_key, kind: event, place, why }, begins)
 }
 
 /// Reports without a stack are told apart by their words alone, and by whom they are of.
 fn by_words(report: &Report, kind: &Kind) -> Option<Group> {
-    // A fault's words are those of its signal; of the kernel's errors, those of its checks.
-    if matches!(
-        kind.word,
-        "access" | "trap" | "arithmetic" | "signal" | "crash" | "kernel" | "stacks" | "stackshot"
-    ) {
-        return None;
-    }
-    // What sanitizers find is the same for many bugs; one of them names the line of the source.
-    if kind.word == "sanitizer" && !kind.detail.starts_with("UndefinedBehavior") {
+    if !kind.has_words() {
         return None;
     }
     let words = message_of(report);
@@ -165,15 +174,20 @@ const KEY_BYTES: usize = 12;
 
 fn key_of(version: &str, space: &str, kind: &str, parts: &[String]) -> String {
     use std::fmt::Write as _;
-    let mut hasher = blake3::Hasher::new();
-    for part in [version, space, kind].into_iter().chain(parts.iter().map(String::as_str)) {
-        hasher.update(&(part.len() as u64).to_le_bytes());
-        hasher.update(part.as_bytes());
-    }
+    let digest = digest([version, space, kind].into_iter().chain(parts.iter().map(String::as_str)));
     let mut key = format!("{version}:");
-    for byte in hasher.finalize().as_bytes().iter().take(KEY_BYTES) {
+    for byte in digest.as_bytes().iter().take(KEY_BYTES) {
         // Writing to a String cannot fail.
         let _ = write!(key, "{byte:02x}");
     }
     key
+}
+
+fn digest<'p>(parts: impl Iterator<Item = &'p str>) -> blake3::Hash {
+    let mut hasher = blake3::Hasher::new();
+    for part in parts {
+        hasher.update(&(part.len() as u64).to_le_bytes());
+        hasher.update(part.as_bytes());
+    }
+    hasher.finalize()
 }

@@ -29,12 +29,28 @@ pub(super) struct Parts {
     pub(super) is_complete: bool,
     /// What it lacks.
     pub(super) lacks: String,
+    /// Where reading them ended.
+    pub(super) ending: Ending,
+    /// Whether frames of the exception around a shortened cause are among them.
+    pub(super) is_continued: bool,
     /// The function to name in a title.
     pub(super) place: Option<String>,
     /// What was passed over and what was taken along, one sentence each.
     pub(super) why: Vec<String>,
     /// Whether one of the functions has a name of its own, where that has to be.
     is_named: bool,
+}
+
+/// Where reading the names ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) enum Ending {
+    /// At a function that tells the bug, or at as many as a key has.
+    #[default]
+    Told,
+    /// At a frame without a name.
+    Name,
+    /// With the stack.
+    Stack,
 }
 
 /// Why a function without a name does not tell a bug.
@@ -58,7 +74,7 @@ impl Parts {
     pub(super) fn of(report: &Report, places: &Places<'_>) -> Self {
         let mut parts = Self::default();
         if places.is_recursion {
-            parts.read_round(report, places);
+            parts.read_round(report, places.level, &places.frames);
         } else {
             parts.read(report, places);
         }
@@ -66,14 +82,17 @@ impl Parts {
     }
 
     fn read(&mut self, report: &Report, places: &Places<'_>) {
-        for frame in places.frames.iter().take(MAX_FRAMES) {
-            if self.read_frame(report, places.level, frame) {
-                return;
-            }
-            if !self.lacks.is_empty() {
+        let inner = places.frames.iter().map(|frame| (frame, false));
+        let outer = places.behind.iter().map(|frame| (frame, true));
+        for (frame, is_behind) in inner.chain(outer).take(MAX_FRAMES) {
+            let before = self.texts.len();
+            let is_told = self.read_frame(report, places.level, frame);
+            self.is_continued |= is_behind && self.texts.len() > before;
+            if is_told || !self.lacks.is_empty() {
                 return;
             }
         }
+        self.ending = Ending::Stack;
         if self.texts.is_empty() {
             "none of the functions is more than a helper of others".clone_into(&mut self.lacks);
         } else if places.level == Level::System || places.is_whole {
@@ -128,9 +147,16 @@ impl Parts {
         false
     }
 
+    /// The names of one round of a recursion that a cut stack shows; none where one of them is missing.
+    pub(super) fn of_round(report: &Report, places: &Places<'_>, round: &[&Frame]) -> Vec<String> {
+        let mut parts = Self::default();
+        parts.read_round(report, places.level, round);
+        if parts.is_complete { parts.texts } else { Vec::new() }
+    }
+
     /// The names of one round of a recursion, in an order of their own.
-    fn read_round(&mut self, report: &Report, places: &Places<'_>) {
-        for frame in &places.frames {
+    fn read_round(&mut self, report: &Report, level: Level, round: &[&Frame]) {
+        for frame in round {
             let mut is_named = false;
             for raw in frame.names() {
                 is_named = true;
@@ -138,7 +164,7 @@ impl Parts {
                     self.lack(report, frame);
                     return;
                 };
-                if !matches!(role(report, frame, raw, &name, places.level), Role::Passed(_)) {
+                if !matches!(role(report, frame, raw, &name, level), Role::Passed(_)) {
                     self.push(report, frame, &name);
                 }
             }
@@ -164,6 +190,7 @@ impl Parts {
     }
 
     fn lack(&mut self, report: &Report, frame: &Frame) {
+        self.ending = Ending::Name;
         let image = image_name(report, frame).unwrap_or("an unknown image");
         self.lacks = format!("frame {} in {image} has no name", frame.index);
     }

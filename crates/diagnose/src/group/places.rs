@@ -1,25 +1,28 @@
 //! The frames that a report is grouped by, and the places in images that they are at.
 
-use super::{FIRST, SECOND, THIRD, stall};
+use super::{FIRST, FOURTH, SECOND, THIRD, stall};
 use crate::explain::blamed::{FaultPlace, fault_place};
 use crate::explain::stack::repeat_of;
 use crate::names::{BASES, image_name, image_of, is_any_of};
 use crate::suspect::{EVENT_LOOPS, handlers_frames, is_of_sentrys_script, is_reporters, kind_of, owner_of};
 use backtrail_core::{Arch, Trust};
-use backtrail_model::{Frame, Language, OwnerKind, Report, Source};
+use backtrail_model::{Backtrace, Frame, Language, OwnerKind, Report, Source};
 
 /// Frames that are looked at; what lies further out called half of the program.
 const MAX_FRAMES: usize = 512;
 
 /// Places of the program's own that a key has. The number must not depend on names, which may be found later. Without names
 /// nothing tells a helper from what calls it, so that there are as many places as a symbol key has names.
-const OWN_SPOTS: usize = 5;
+pub(super) const OWN_SPOTS: usize = 5;
 
 /// Places that the key of a stack without own frames has: its innermost are the same in every abort.
 const SYSTEM_SPOTS: usize = 8;
 
 /// Places that a key has where nothing identifies the build.
 const MAX_UNPROVEN: usize = 64;
+
+/// Images of C++'s runtimes.
+const CPP_RUNTIMES: [&str; 3] = ["libstdc++", "libc++", "libgcc_s"];
 
 /// Whose frames are there to group by.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -49,11 +52,29 @@ pub(super) struct Places<'r> {
     pub(super) is_whole: bool,
     /// Frames of the interrupt that reported a stall, which are left out.
     pub(super) reporting: usize,
+    /// Own frames of the exception around a shortened cause of Java's, which go on where the cause's end. They have no part in the
+    /// key without names, which they would change.
+    pub(super) behind: Vec<&'r Frame>,
+    /// Whether the runtime of C++ is among the innermost frames: what ended the program may have been thrown.
+    pub(super) is_cpp_runtimes: bool,
+    /// How many frames of the stack make one round, where it consists of rounds up to where it was cut.
+    round: Option<usize>,
+}
+
+/// What a report has to be grouped by.
+pub(super) enum Found<'r> {
+    Places(Places<'r>),
+    /// A stack that ends in the system's code: as very many bugs' do, so that the report's words tell no more than may be.
+    OfSystemAndCut,
+    /// No stack.
+    Nothing,
 }
 
 impl<'r> Places<'r> {
-    pub(super) fn of(report: &'r Report) -> Option<Self> {
-        let (stack, mut frames) = stall::stalled(report).or_else(|| stack_of(report))?;
+    pub(super) fn of(report: &'r Report) -> Found<'r> {
+        let Some((stack, mut frames)) = stall::stalled(report).or_else(|| stack_of(report)) else {
+            return Found::Nothing;
+        };
         let reporting = stall::reporting(report, &frames);
         frames.drain(..reporting);
         let all = frames.len();
@@ -65,7 +86,9 @@ impl<'r> Places<'r> {
             }
             None => frames,
         };
-        let is_whole = is_recursion || is_whole(&frames);
+        let behind = behind_cause(report);
+        let is_whole = is_recursion || (is_whole(&frames) && !is_shortened(report, &behind));
+        let round = if is_whole { None } else { round_up_to_the_end(&frames) };
         let mut owners = Owners::new(report);
         let owner: Vec<OwnerKind> = frames.iter().map(|frame| owners.of(frame)).collect();
         let with = |wanted: &dyn Fn(OwnerKind) -> bool| -> Vec<(usize, &'r Frame)> {
@@ -100,11 +123,61 @@ impl<'r> Places<'r> {
         let before = if ran_loop { Vec::new() } else { before };
         // The top of a stack whose rest is lost is the same in very many bugs: the throw of an exception, a call to `abort`.
         if level == Level::System && !is_whole {
-            return None;
+            return if all == 0 { Found::Nothing } else { Found::OfSystemAndCut };
         }
+        let first = chosen.first().map_or(0, |(at, _)| *at);
+        let is_cpp = |frame: &&Frame| {
+            image_name(report, frame).is_some_and(|name| CPP_RUNTIMES.iter().any(|it| name.starts_with(it)))
+        };
+        let is_cpp_runtimes = frames.iter().take(first).any(is_cpp);
+        let behind = behind.into_iter().filter(|frame| {
+            let owner = owners.of(frame);
+            match level {
+                Level::Own => matches!(owner, OwnerKind::App | OwnerKind::Sdk),
+                Level::Unknown => owner == OwnerKind::Unknown,
+                Level::System => false,
+            }
+        });
+        let behind: Vec<&Frame> = behind.collect();
         let frames: Vec<&Frame> = chosen.into_iter().map(|(_, frame)| frame).collect();
-        let found = Self { stack, level, frames, before, is_in_objc, is_recursion, is_whole, reporting };
-        (!found.frames.is_empty()).then_some(found)
+        if frames.is_empty() {
+            return Found::Nothing;
+        }
+        Found::Places(Self {
+            stack,
+            level,
+            frames,
+            before,
+            is_in_objc,
+            is_recursion,
+            is_whole,
+            reporting,
+            behind,
+            is_cpp_runtimes,
+            round,
+        })
+    }
+
+    /// What the innermost frame adds to the sort of event.
+    pub(super) fn via(&self) -> &'static str {
+        if self.is_in_objc { " in Objective-C's runtime" } else { "" }
+    }
+
+    /// The own frames of one round, where the stack consists of rounds up to where it was cut.
+    pub(super) fn cut_round(&self) -> Option<Vec<&'r Frame>> {
+        let last = self.frames.len().checked_sub(self.round?)?;
+        self.frames.get(last..).map(<[&Frame]>::to_vec)
+    }
+
+    /// Whether builds are told apart by the images' identities at all places that a key has.
+    pub(super) fn is_proven(&self, report: &Report) -> bool {
+        let least = if self.level == Level::System { SYSTEM_SPOTS } else { OWN_SPOTS };
+        let is_proven = |frame: &Frame| {
+            let image = image_of(report, frame);
+            frame.language.is_some()
+                || image.is_some_and(|image| image.id.is_some() || image.version.is_some())
+        };
+        self.frames.iter().copied().take(least).all(is_proven)
     }
 
     /// Says which frames were chosen.
@@ -131,6 +204,12 @@ impl<'r> Places<'r> {
         }
     }
 
+    /// The same of the key without names.
+    pub(super) fn version_of_places(&self, report: &Report) -> &'static str {
+        let is_relative = self.frames.iter().any(|frame| is_relative(report, frame));
+        if is_relative { FOURTH } else { self.version(report) }
+    }
+
     /// The first few places in images. Names have no part in it.
     pub(super) fn spots(&self, report: &Report) -> Vec<String> {
         let least = match self.level {
@@ -138,12 +217,7 @@ impl<'r> Places<'r> {
             Level::System => SYSTEM_SPOTS,
         };
         // Offsets in a build that nothing identifies are those of other builds as well: the whole stack has to be the same.
-        let is_proven = |frame: &Frame| {
-            let image = image_of(report, frame);
-            frame.language.is_some()
-                || image.is_some_and(|image| image.id.is_some() || image.version.is_some())
-        };
-        let is_unproven = !self.frames.iter().copied().take(least).all(is_proven);
+        let is_unproven = !self.is_proven(report);
         let least = if is_unproven { MAX_UNPROVEN } else { least };
         let inner = self.before.iter().take(SYSTEM_SPOTS);
         let frames = self.frames.iter().take(least);
@@ -226,13 +300,17 @@ pub fn telling_stack(report: &Report) -> Option<(String, Vec<&Frame>)> {
 
 /// Java's exceptions are wrapped into others on their way out; the innermost cause is the bug.
 fn root_cause(report: &Report) -> Option<(String, Vec<&Frame>)> {
+    let root = root_of(report)?;
+    let title = root.title.lines().next().unwrap_or_default().trim();
+    Some((title.to_owned(), root.frames.iter().take(MAX_FRAMES).collect()))
+}
+
+fn root_of(report: &Report) -> Option<&Backtrace> {
     if !report.source.is_android_or_java() {
         return None;
     }
     let mut causes = report.process.backtraces.iter().filter(|it| it.is_exception && !it.frames.is_empty());
-    let root = causes.rfind(|it| it.title.trim_start().starts_with("Caused by"))?;
-    let title = root.title.lines().next().unwrap_or_default().trim();
-    Some((title.to_owned(), root.frames.iter().take(MAX_FRAMES).collect()))
+    causes.rfind(|it| it.title.trim_start().starts_with("Caused by"))
 }
 
 /// Of samples, the stack that most of them have.
@@ -252,16 +330,90 @@ fn round_of<'r>(frames: &[&'r Frame]) -> Option<Vec<&'r Frame>> {
     frames.get(found.start..found.start + found.period).map(<[&Frame]>::to_vec)
 }
 
+/// Frames that JavaScript's errors have at most, if nobody asked for more (`Error.stackTraceLimit`).
+const SCRIPT_LIMIT: usize = 10;
+
 /// Whether the outermost frames are those in which programs and threads begin.
 fn is_whole(frames: &[&Frame]) -> bool {
+    let is_limited = frames.len() == SCRIPT_LIMIT
+        && frames.iter().all(|frame| frame.language == Some(Language::JavaScript));
     // Runtimes write down managed stacks from one end to the other.
-    let is_managed = frames.last().is_some_and(|frame| frame.language.is_some());
+    let is_managed = frames.last().is_some_and(|frame| frame.language.is_some()) && !is_limited;
     is_managed || frames.iter().rev().take(3).any(|frame| is_any_of(frame, &BASES))
+}
+
+/// Rounds of a recursion that a stack has to consist of where it was cut before so many that it is one for certain.
+const MIN_ROUNDS: usize = 2;
+const MIN_REPEATED: usize = 4;
+
+/// How many frames make a round, where the stack consists of rounds up to its end; frames at its innermost end may be those in which
+/// the recursion ran out.
+fn round_up_to_the_end(frames: &[&Frame]) -> Option<usize> {
+    const MAX_START: usize = 8;
+    // Android's reports have places in images alone.
+    let key = |frame: &&Frame| match (frame.address, frame.relative_pc) {
+        (Some(address), _) => Some((None, address.raw().get())),
+        (None, Some(place)) => Some((frame.image, place.get())),
+        (None, None) => None,
+    };
+    let keys: Vec<_> = frames.iter().map(key).collect();
+    (0..keys.len().min(MAX_START)).find_map(|start| {
+        let rest = keys.get(start..)?;
+        let most = rest.len() / MIN_ROUNDS;
+        let repeats = |period: &usize| {
+            let behind = rest.get(*period..).unwrap_or_default();
+            behind.iter().zip(rest).all(|(one, other)| one.is_some() && one == other)
+        };
+        (rest.len() >= MIN_REPEATED).then(|| (1..=most).find(repeats))?
+    })
+}
+
+/// The frames that Java leaves out of a cause, since the exception around it has the same: `... 45 more`.
+fn behind_cause(report: &Report) -> Vec<&Frame> {
+    /// So many are looked at.
+    const MAX: usize = 64;
+    if !report.source.is_android_or_java() {
+        return Vec::new();
+    }
+    let told = |it: &&Backtrace| it.is_exception && !it.frames.is_empty();
+    let causes: Vec<&Backtrace> = report.process.backtraces.iter().filter(told).collect();
+    let is_cause = |it: &&Backtrace| it.title.trim_start().starts_with("Caused by");
+    let Some(root) = causes.iter().rposition(is_cause) else { return Vec::new() };
+    let Some(mut more) = causes.get(root).and_then(|cause| frames_more(cause)) else { return Vec::new() };
+    let mut behind: Vec<&Frame> = Vec::new();
+    for outer in causes.iter().take(root).rev() {
+        let left_out = frames_more(outer).unwrap_or_default();
+        // The exception around it is another one, which the report does not have.
+        let first = outer.frames.len().checked_sub(more.saturating_sub(left_out));
+        let Some(first) = first.filter(|_| !outer.title.trim_start().starts_with("Suppressed")) else {
+            return Vec::new();
+        };
+        behind.extend(outer.frames.iter().skip(first));
+        more = more.min(left_out);
+        if more == 0 {
+            break;
+        }
+    }
+    behind.truncate(MAX);
+    behind
+}
+
+/// Whether a cause of Java's was shortened, and what it says is elsewhere is not.
+fn is_shortened(report: &Report, behind: &[&Frame]) -> bool {
+    behind.is_empty() && root_of(report).is_some_and(|root| frames_more(root).is_some())
+}
+
+/// How many frames a cause says that it has more.
+fn frames_more(cause: &Backtrace) -> Option<usize> {
+    let notes = &cause.frames.last()?.annotations;
+    notes.iter().find_map(|note| note.strip_prefix("... ")?.strip_suffix(" more")?.parse().ok())
 }
 
 /// The place of a frame, by its image's identity: what every report of that place in that build says.
 fn spot(report: &Report, frame: &Frame) -> String {
-    let is_place = frame.address.is_some() || (frame.image_offset.is_some() && frame.is_unnamed());
+    let is_place = frame.address.is_some()
+        || (frame.image_offset.is_some() && frame.is_unnamed())
+        || is_relative(report, frame);
     if !is_place || frame.language.is_some() {
         // Known by its names alone, which may be obfuscated: those of one version only are the same.
         let reported = frame.reported.as_ref();
@@ -289,6 +441,12 @@ fn spot(report: &Report, frame: &Frame) -> String {
     }
 }
 
+/// Whether a frame's place in its image is stated, and no other address: as Android's reports do.
+fn is_relative(report: &Report, frame: &Frame) -> bool {
+    let is_stated = frame.relative_pc.is_some() && image_of(report, frame).is_some();
+    is_stated && frame.address.is_none() && frame.image_offset.is_none() && frame.language.is_none()
+}
+
 /// The source file of a function whose name alone does not tell it from those of other files: its last part, or two where the last
 /// is the same in very many directories. Names of Java, Go and .NET have their class or package in front.
 pub(super) fn file_of(frame: &Frame) -> Option<&str> {
@@ -310,7 +468,8 @@ pub(super) fn file_of(frame: &Frame) -> Option<&str> {
 
 /// How far into its image a frame's instruction lies; of a return address, the call in front of it.
 fn offset_of(report: &Report, frame: &Frame) -> Option<u64> {
-    let Some(address) = frame.address else { return frame.image_offset };
+    let relative = || frame.relative_pc.map(backtrail_core::Svma::get);
+    let Some(address) = frame.address else { return frame.image_offset.or_else(relative) };
     let arch = report.process.arch.unwrap_or(Arch::X86_64);
     let load = image_of(report, frame).map(|image| image.load_address.get());
     let inside = load.and_then(|load| address.lookup(arch).get().checked_sub(load));

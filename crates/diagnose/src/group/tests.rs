@@ -9,6 +9,8 @@ use backtrail_model::{
 };
 use std::sync::Arc;
 
+mod begins;
+
 fn keys(build: &Build) -> Group {
     group(&build.clone().done()).unwrap()
 }

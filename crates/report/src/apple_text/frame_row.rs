@@ -44,10 +44,9 @@ impl<'d> FrameRow<'d> {
         let index = index.parse().ok()?;
         let (address_span, address) = words.find_map(|(span, word)| Some((span, hex(word)?)))?;
         let image_name = line.get(index_span.end..address_span.start)?.trim_ascii();
-        // Tables of processes have numbers only between the first word and an address.
-        if !image_name.is_empty()
-            && image_name.iter().all(|byte| byte.is_ascii_digit() || byte.is_ascii_whitespace())
-        {
+        // Tables of processes have numbers only between the first word and an address; OpenBSD's have negative ones.
+        let is_of_numbers = |byte: &u8| byte.is_ascii_digit() || byte.is_ascii_whitespace() || *byte == b'-';
+        if image_name.iter().any(u8::is_ascii_digit) && image_name.iter().all(is_of_numbers) {
             return None;
         }
         let image_name = (!image_name.is_empty()).then(|| lossy(image_name).into_owned());

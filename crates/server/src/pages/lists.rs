@@ -8,6 +8,7 @@ use crate::sessions::Session;
 use crate::time::{DAY, shown};
 use crate::views::{Attachment, DAYS, Filter, Issue, Missing, PAGE, Report, STATES};
 use backtrail::Analysis;
+use backtrail::groups::Fit;
 use maud::{Markup, PreEscaped, html};
 
 pub(super) fn projects(session: &Session, rows: &[(Vec<(String, i64)>, Project)]) -> Markup {
@@ -237,13 +238,17 @@ fn body(analysis: &Analysis, heading: &str) -> Markup {
     }
 }
 
-pub(super) fn report(
-    session: &Session,
-    project: &Project,
-    report: &Report,
-    attachments: &[Attachment],
-    analysis: Option<&Analysis>,
-) -> Markup {
+/// Everything on a report's page.
+pub(super) struct WholeReport<'a> {
+    pub(super) report: &'a Report,
+    pub(super) attachments: &'a [Attachment],
+    pub(super) analysis: Option<&'a Analysis>,
+    /// Which issues it fits that it is not of.
+    pub(super) fit: Fit<i64>,
+}
+
+pub(super) fn report(session: &Session, project: &Project, whole: &WholeReport<'_>) -> Markup {
+    let WholeReport { report, attachments, analysis, fit } = whole;
     let base = format!("/projects/{}", project.slug);
     let title = report.title.as_deref().unwrap_or("Report");
     page(
@@ -274,6 +279,21 @@ pub(super) fn report(
                 }
             }
             @if let Some(problem) = &report.problem { p.problem { (text(problem)) } }
+            @match fit {
+                Fit::None => {},
+                Fit::One(issue, by) => p {
+                    "Cut short, likely of " a href=(format!("{base}/issues/{issue}")) { "issue #" (issue) }
+                    ": all that it shows is of that issue, which has " (by) " reports, and of no other."
+                },
+                Fit::Several(issues) => p {
+                    "Cut short, perhaps of "
+                    @for (number, issue) in issues.iter().take(2).enumerate() {
+                        @if number > 0 { " or of " }
+                        a href=(format!("{base}/issues/{issue}")) { "issue #" (issue) }
+                    }
+                    ": reports of " @if issues.len() > 2 { (issues.len()) " issues" } @else { "both" } " show the same."
+                },
+            }
             @match analysis {
                 Some(analysis) => (body(analysis, "h1")),
                 None if report.dropped => p { "Its bytes were removed: it is older than this server keeps them." },

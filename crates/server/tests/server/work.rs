@@ -75,6 +75,45 @@ fn reports_become_issues() {
     assert_eq!(server.check(), Vec::<String>::new());
 }
 
+/// A report of Android's of a thrown exception, its stack cut or not.
+fn thrown(number: usize, is_cut: bool) -> Vec<u8> {
+    let rows = [
+        "#00 pc 000000000004e000  /apex/com.android.runtime/lib64/bionic/libc.so (abort+164)",
+        "#01 pc 0000000000001234  /data/app/com.example.shop/lib/arm64/libshop.so (load_cart(int)+20)",
+        "#02 pc 0000000000001300  /data/app/com.example.shop/lib/arm64/libshop.so (main+4)",
+    ];
+    let rows = rows.get(..if is_cut { 1 } else { 3 }).unwrap().join("\n      ");
+    let stars = "*** ".repeat(16);
+    format!(
+        "{stars}\nBuild fingerprint: 'a/b/c:13/T/1:user/release-keys'\nABI: 'arm64'\n\
+         pid: {number}, tid: {number}, name: shop  >>> com.example.shop <<<\n\
+         signal 6 (SIGABRT), code -1 (SI_QUEUE), fault addr --------\n\
+         Abort message: 'terminating with uncaught exception of type demo::NoCart: cart {number} is not there'\n\n\
+         backtrace:\n      {rows}\n"
+    )
+    .into_bytes()
+}
+
+#[test]
+fn a_report_that_was_cut_names_the_issue_that_it_is_likely_of() {
+    let server = Running::start();
+    let cut = server.send("/api/1/reports/", &thrown(1000, true)).json();
+    for number in 0..20 {
+        assert_eq!(server.send("/api/1/reports/", &thrown(number, false)).status, 200);
+    }
+    server.settle();
+    let issues = server.issues("");
+    assert_eq!(issues.len(), 1, "{issues:#?}");
+    assert_eq!(issues[0]["count"], 20, "nobody is moved");
+    let id = cut["ids"][0].as_str().unwrap();
+    let report = server.get(&format!("/api/v1/projects/1/reports/{id}")).json();
+    assert_eq!(report["issue"], Value::Null, "the rest of the stack is lost: {report:#}");
+    assert_eq!((&report["likely_of"], &report["likely_by"]), (&issues[0]["id"], &json!(20)));
+    let page = server.page(&server.log_in(), &format!("/projects/default/reports/{id}")).text();
+    assert!(page.contains("Cut short, likely of"), "{page}");
+    assert_eq!(server.check(), Vec::<String>::new());
+}
+
 #[test]
 fn people_decide() {
     let server = Running::start();

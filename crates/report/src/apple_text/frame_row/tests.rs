@@ -137,6 +137,8 @@ fn what_is_no_row() {
         "99999999999 App 0x1 x",
         "-1 App 0x1 x",
         "0x1 App 0x2",
+        // OpenBSD's list of processes: 24 of syzbot's reports were one group by it.
+        "     0     -1      0  3     0x10200  scheduler     swapper",
     ] {
         assert!(FrameRow::read(line.as_bytes()).is_none(), "{line}");
     }
