@@ -12,6 +12,8 @@ mod libraries;
 mod loader;
 mod logged;
 
+use crate::apple_text::fault_address;
+use crate::numbers::hex;
 use backtrail_core::Avma;
 use backtrail_model::{AppInfo, Exception, Field, Report, Termination};
 use logged::Logged;
@@ -19,10 +21,14 @@ use logged::Logged;
 /// What Foundation logs of an exception that nobody caught.
 pub(crate) const ANNOUNCED: &str = "Terminating app due to uncaught exception '";
 
+/// What Foundation logs, with the stack, of auto layout off the main thread. The process goes on.
+pub(crate) const AUTO_LAYOUT: &str = "modifying the autolayout engine from a background thread";
+
 /// Words that stand somewhere in such a line.
-const WORDS: [&str; 5] = [
+const WORDS: [&str; 6] = [
     ANNOUNCED,
     "Main Thread Checker: UI API called on a background thread",
+    AUTO_LAYOUT,
     "malloc: *** error for object ",
     "BUG IN CLIENT OF ",
     "Simultaneous accesses to 0x",
@@ -62,6 +68,13 @@ pub(crate) fn thrown(line: &str) -> Option<(&str, Option<&str>)> {
             && name.bytes().all(|byte| byte.is_ascii_alphanumeric())
     };
     let line = line.trim().trim_start_matches(['`', '>', ' ']);
+    // CoreFoundation logs it before it throws, and wrote so where nothing else is left.
+    const UNKNOWN: &str = "]: unrecognized selector sent to ";
+    if line.contains(UNKNOWN) {
+        let message = crate::log_prefix::plain(line).trim();
+        let is_whole = message.starts_with("-[") || message.starts_with("+[");
+        return is_whole.then_some(("NSInvalidArgumentException", Some(message)));
+    }
     if let Some((name, reason)) = line.strip_prefix('\'').and_then(|rest| rest.split_once("', reason: '")) {
         return is_class(name).then_some((name, Some(reason)));
     }
@@ -121,6 +134,9 @@ pub(crate) fn stop(line: &str) -> Option<Exception> {
             ..exception
         });
     }
+    if let Some(exception) = crashlyticss(kind, rest) {
+        return Some(exception);
+    }
     let is_exception = kind.starts_with("EXC_") && kind.bytes().all(|b| b.is_ascii_uppercase() || b == b'_');
     let (_, inside) = rest.split_once('(').filter(|_| is_exception && rest.starts_with("(code="))?;
     let inside = inside.split(')').next().unwrap_or_default();
@@ -140,6 +156,33 @@ pub(crate) fn stop(line: &str) -> Option<Exception> {
     }
     let codes = Some(inside.to_owned());
     Some(Exception { codes, raw_codes, address: address.filter(|_| kind == "EXC_BAD_ACCESS"), ..exception })
+}
+
+/// How Crashlytics' pages head a crash: `EXC_BAD_ACCESS KERN_INVALID_ADDRESS 0x0000000000000010`, `EXC_BREAKPOINT
+/// 0x00000001a1b2c3d4`, `SIGABRT ABORT 0x00000001e4b2c3d4`.
+fn crashlyticss(kind: &str, rest: &str) -> Option<Exception> {
+    let is_word = |word: &str| {
+        !word.is_empty() && word.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_')
+    };
+    let is_signal = kind.starts_with("SIG");
+    if !is_word(kind) || !(is_signal || kind.starts_with("EXC_")) {
+        return None;
+    }
+    let (code, digits) = rest.rsplit_once(' ').map_or((None, rest), |(code, digits)| (Some(code), digits));
+    hex(digits).filter(|_| digits.len() >= 10)?;
+    if code.is_some_and(|code| !is_word(code)) {
+        return None;
+    }
+    let codes = code.map_or_else(|| digits.to_owned(), |code| format!("{code} at {digits}"));
+    let mut exception = Exception { codes: Some(codes), ..Exception::default() };
+    let name = Some(kind.to_owned());
+    if is_signal {
+        exception.signal = name;
+    } else {
+        exception.kind = name;
+    }
+    exception.address = fault_address(&exception);
+    Some(exception)
 }
 
 /// A message of Swift's without the thread that Xcode puts in front.
@@ -297,6 +340,23 @@ mod tests {
             (Some("EXC_BAD_ACCESS"), &[1, 16][..])
         );
         for text in ["PHP Fatal error: x\n", "fatal error: all goroutines are asleep\n", "Thread 1: waits\n"]
+        {
+            assert!(parse(text.as_bytes(), &Limits::default()).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_crashlytics_heads_a_crash_with() {
+        let report =
+            parse(b"words\nEXC_BAD_ACCESS KERN_INVALID_ADDRESS 0x0000000000000010\n", &Limits::default())
+                .unwrap();
+        let exception = report.exception.unwrap();
+        assert_eq!(exception.kind.as_deref(), Some("EXC_BAD_ACCESS"));
+        assert_eq!(exception.address.map(backtrail_core::Avma::get), Some(16));
+        let report = parse(b"SIGABRT ABORT 0x00000001e4b2c3d4\n", &Limits::default()).unwrap();
+        assert_eq!(report.exception.unwrap().signal.as_deref(), Some("SIGABRT"));
+        for text in
+            ["EXC_BAD_ACCESS is raised 0x00000010\n", "EXC_BAD_ACCESS 0x1\n", "SIGSEGV means 0x0000000010\n"]
         {
             assert!(parse(text.as_bytes(), &Limits::default()).is_err(), "{text}");
         }

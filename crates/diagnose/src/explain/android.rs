@@ -433,11 +433,28 @@ pub(super) fn java_exception(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     // What wraps a cause explains nothing.
     let known = EXCEPTIONS.iter().find(|(known, _)| *known == explained).filter(|_| !is_told);
     known.iter().for_each(|(_, meaning)| draft.say(*meaning));
+    if let Some(call) = other_process(facts) {
+        draft.say(format!("It was thrown in the process that `{call}` called, mostly the system's, and handed back from there (`Parcel.readException`): its own stack is not in this text."));
+    }
     if explained == "java.lang.OutOfMemoryError" {
         super::java_memory::tell(told, draft);
     }
     draft.next("Look at the innermost frame of the root cause that is the app's own.");
     true
+}
+
+/// The call into another process that handed an exception back.
+///
+/// Source: Android's `Parcel.readException`, "Special function for reading an exception result from the header of a parcel, to be used
+/// after receiving the result of a transaction".
+fn other_process<'r>(facts: &Facts<'r>) -> Option<&'r str> {
+    /// `createExceptionOrNull`, `createException`, `readException` twice, and `DatabaseUtils` before them.
+    const DEPTH: usize = 6;
+    let name = |frame: &'r backtrail_model::Frame| frame.names().next();
+    let at = facts.fault_frames.iter().take(DEPTH).rposition(|frame| {
+        name(frame).is_some_and(|name| name.starts_with("android.os.Parcel.readException"))
+    })?;
+    facts.fault_frames.get(at + 1).and_then(name)
 }
 
 /// React Native throws this in Java for an error of JavaScript that nobody caught: its message is that error, and perhaps its stack.

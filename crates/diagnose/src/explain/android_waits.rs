@@ -216,7 +216,12 @@ pub(super) fn anr(facts: &Facts<'_>, draft: &mut Draft) -> bool {
             }
             None => draft.lead(
                 title("the main thread waits for a lock"),
-                format!("The main thread waits for {lock}; the trace does not tell who holds it."),
+                match number {
+                    Some(number) => format!(
+                        "The main thread waits for {lock}, which thread {number} holds; the text does not have its stack."
+                    ),
+                    None => format!("The main thread waits for {lock}; the trace does not tell who holds it."),
+                },
             ),
         }
         draft.say(format!("The main thread is{}.", place.trim_start_matches(',')));

@@ -42,7 +42,7 @@ mod region;
 pub(crate) mod registers;
 mod resource;
 mod runtime;
-mod runtime_reports;
+pub(crate) mod runtime_reports;
 mod sender;
 mod sent_signal;
 mod signals;

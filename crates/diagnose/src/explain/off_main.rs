@@ -45,7 +45,7 @@ pub(super) fn add(facts: &Facts<'_>, draft: &mut Draft) {
     let Some(thread) = facts.thread.filter(|thread| is_other(thread)) else { return };
     let frames = own_frames(facts.report, &thread.frames);
     let Some(frame) = frames.iter().take(MAX_FRAMES).find(|frame| is_main_only(frame)) else { return };
-    let queue = thread.queue.as_deref().unwrap_or_default();
+    let queue = thread.queue.as_deref().or(thread.name.as_deref()).unwrap_or_default();
     draft.say(format!(
         "The code is inside of UIKit or AppKit on the queue {queue}, which is not the main thread's."
     ));
@@ -56,7 +56,16 @@ pub(super) fn add(facts: &Facts<'_>, draft: &mut Draft) {
 
 /// Whether the report says that the thread served a queue, and that was the app's or a library's.
 fn is_other(thread: &Thread) -> bool {
-    let queue = thread.queue.as_deref();
+    // Crashlytics heads a stack with the queue's name or the thread's; the web view's own thread may use some of UIKit.
+    let heading = || {
+        let name = thread.name.as_deref()?;
+        let is_queues = name.starts_with("NSOperationQueue ")
+            || name.contains(" (QOS: ")
+            || name.starts_with("com.") && !name.contains(' ');
+        Some(name)
+            .filter(|name| is_queues && !name.contains("WebThread") && !name.to_lowercase().contains("uikit"))
+    };
+    let queue = thread.queue.as_deref().or_else(heading);
     queue.is_some_and(|queue| queue != MAIN && !queue.starts_with("com.apple.UIKit"))
 }
 

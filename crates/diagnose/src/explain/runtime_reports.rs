@@ -176,6 +176,11 @@ pub(super) fn go(facts: &Facts<'_>, draft: &mut Draft) -> bool {
         return true;
     };
     let message = exception.message.as_deref().unwrap_or_default();
+    // Go's runtime says it of each signal for an address in the first page (`sigpanic` in `runtime/signal_unix.go`); that line may
+    // have been cut.
+    let is_nil =
+        message.starts_with("[signal SIG") && exception.address.is_some_and(|it| it.get() < NULL_PAGE);
+    let message = if is_nil { "invalid memory address or nil pointer dereference" } else { message };
     let title =
         if kind == "data race" { "Go: data race".to_owned() } else { format!("Go {kind}: {message}") };
     let known = GO.iter().find(|(text, ..)| message.contains(text) || kind == *text);
@@ -329,7 +334,11 @@ pub(super) fn thrown(facts: &Facts<'_>, draft: &mut Draft) -> bool {
                 .to_owned()
         }
         (None, None) if kind.is_empty() || is_plain || kind == "Unhandled exception" => {
-            format!("An exception was raised in {what}, and nothing caught it.")
+            let class = message.split(['(', ':']).next().unwrap_or_default();
+            meaning(class).map_or_else(
+                || format!("An exception was raised in {what}, and nothing caught it."),
+                str::to_owned,
+            )
         }
         (None, None) => format!("{kind} was raised in {what}, and nothing caught it."),
     };
@@ -365,8 +374,19 @@ pub(super) fn thrown(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     true
 }
 
-/// What PHP and Node.js tell in some of their messages.
+/// What PHP, JavaScript's engines, Flutter and Node.js tell in some of their messages.
 fn told_by_runtime(facts: &Facts<'_>, what: &str, message: &str, draft: &mut Draft) {
+    if what == "Dart" && message.starts_with("MissingPluginException(") {
+        draft.causes(&[
+            "The app was not stopped and built anew after the plugin was added: a hot restart does not add code of the phone's side.",
+            "The plugin has no code for this system, or none for this method.",
+            "The plugins are not registered: Flutter in an app of somebody else's, another isolate or engine; or a release build took the class away.",
+        ]);
+        draft.next("Stop the app, clean, and build it anew; then look at the plugin's code of the phone's side for that method and channel.");
+    }
+    if what == "JavaScript" && reads_of_nothing(message) {
+        draft.say("A member was read or set, or a method called, of something that is undefined or null.");
+    }
     // PHP names the call that handed over a value of a wrong type.
     if what == "PHP"
         && let Some((_, call)) = message.split_once(", called in ")
@@ -390,6 +410,18 @@ fn told_by_runtime(facts: &Facts<'_>, what: &str, message: &str, draft: &mut Dra
         }
         draft.next("Try the newest release of that line of Node.js, and search its issues for the innermost functions.");
     }
+}
+
+/// Whether a TypeError is of a value that is not there: V8's words, old and new, JavaScriptCore's, Firefox's.
+fn reads_of_nothing(message: &str) -> bool {
+    let is_none = |text: &str| text.contains("undefined") || text.contains("null");
+    (message.starts_with("Cannot read propert") || message.starts_with("Cannot set propert"))
+        && is_none(message)
+        || ["undefined is not an object", "null is not an object"]
+            .iter()
+            .any(|begin| message.starts_with(begin))
+        || message.ends_with(" is undefined")
+        || message.ends_with(" is null")
 }
 
 /// The innermost exception of .NET where the outermost only hands it on: the reader marks its stack. Of Python, the only exception
@@ -464,6 +496,9 @@ pub(super) fn stopped(facts: &Facts<'_>, draft: &mut Draft) -> bool {
             let meaning =
                 signal_by_name(signal).map(|known| format!(": {}", known.meaning)).unwrap_or_default();
             let null = exception.address.filter(|address| address.get() < NULL_PAGE && signal == "SIGSEGV");
+            if null.is_none() && in_allocator(facts, signal, draft) {
+                return true;
+            }
             match null {
                 Some(address) => {
                     draft.lead(
@@ -478,10 +513,83 @@ pub(super) fn stopped(facts: &Facts<'_>, draft: &mut Draft) -> bool {
                 ),
             }
             draft.evidence(exception.codes.as_deref().unwrap_or_default());
+            if null.is_none() && signal == "SIGSEGV" {
+                null_arguments(facts, draft);
+            }
             true
         }
         _ => false,
     }
+}
+
+/// Pointers that are null among the arguments of the innermost function whose arguments the debugger knows: mostly the program's own,
+/// which called a library that has none.
+fn null_arguments(facts: &Facts<'_>, draft: &mut Draft) {
+    const DEPTH: usize = 4;
+    let arguments = |frame: &'_ backtrail_model::Frame| {
+        let inside = frame.annotations.iter().find_map(|note| note.strip_prefix('(')?.strip_suffix(')'))?;
+        let nulls: Vec<String> = inside
+            .split(", ")
+            .filter_map(|argument| {
+                argument
+                    .split_once('=')
+                    .filter(|(_, value)| matches!(*value, "0x0" | "NULL" | "0x0000000000000000"))
+            })
+            .map(|(name, _)| format!("`{}`", name.trim()))
+            .collect();
+        Some(nulls)
+    };
+    let frames = facts.interrupted().iter().take(DEPTH);
+    let Some((frame, nulls)) = frames.filter_map(|frame| Some((frame, arguments(frame)?))).next() else {
+        return;
+    };
+    if nulls.is_empty() {
+        return;
+    }
+    let are = if nulls.len() == 1 { "is" } else { "are" };
+    draft.say(format!(
+        "Of the arguments of {}, {} {are} null.",
+        describe(facts.report, frame),
+        nulls.join(", ")
+    ));
+    draft.cause("A null pointer that was handed on and followed: never set, cleared, or the unchecked result of a call that failed.");
+}
+
+/// How the title of a bad access inside of the allocator begins.
+pub(crate) const DAMAGED_HEAP: &str = "Damaged heap, or a pointer that is no block of it";
+
+/// Functions of C libraries' allocators that go through their own lists of blocks. glibc's `malloc.c`, musl's `malloc.c`, jemalloc,
+/// tcmalloc. A bad access there is one through a list that was overwritten, or through a pointer that is no block.
+const ALLOCATORS: [&str; 12] = [
+    "_int_malloc",
+    "_int_free",
+    "_int_realloc",
+    "_int_memalign",
+    "malloc_consolidate",
+    "unlink_chunk",
+    "sysmalloc",
+    "tcache_get",
+    "tcache_put",
+    "dlmalloc",
+    "dlfree",
+    "je_free",
+];
+
+/// A bad access inside of the allocator.
+fn in_allocator(facts: &Facts<'_>, signal: &str, draft: &mut Draft) -> bool {
+    let first = facts.interrupted().first().filter(|frame| crate::names::is_any_of(frame, &ALLOCATORS));
+    let Some(frame) = first.filter(|_| matches!(signal, "SIGSEGV" | "SIGBUS")) else { return false };
+    draft.lead(
+        format!("{DAMAGED_HEAP} ({signal} in the allocator)"),
+        "The allocator came upon a pointer that leads nowhere, in its own lists or in what it was to free. Who wrote it there is seldom on the stack.",
+    );
+    draft.evidence(facts.cite(frame));
+    draft.causes(&[
+        "Something wrote beyond a block, or into one that was free already.",
+        "A block was freed twice, or used by two threads at once.",
+    ]);
+    draft.next("Run it with AddressSanitizer or Valgrind: they stop at the write, not where it is noticed.");
+    true
 }
 
 /// No system maps anything below.

@@ -1,5 +1,6 @@
 //! Signals that no other rule explains, and what the words for exceptions and signals mean.
 
+use super::blamed::is_recorder;
 use super::draft::Draft;
 use super::facts::Facts;
 use super::tables::exceptions::{EXCEPTIONS, signal_by_name};
@@ -182,6 +183,14 @@ pub(super) fn anything(facts: &Facts<'_>, draft: &mut Draft) -> bool {
         }
         (None, None) if !kind.is_empty() => {
             draft.lead(kind, format!("The report says {kind}, which this program does not know."));
+        }
+        (None, None) if is_recorder(facts.report) => {
+            draft.lead(
+                "An uncaught exception, which the text does not name",
+                "The thread is the crash reporter's own, which writes down an exception that nobody caught: its frames say nothing of why.",
+            );
+            draft.next("Get the whole export: the exception has its name, its reason and its stack in a part of their own (`Fatal Exception`).");
+            return true;
         }
         (None, None) => draft.lead(
             "The report does not tell what happened",

@@ -90,6 +90,15 @@ pub(super) fn ocaml(name: &str, file: &str) -> Ownership {
     told(OwnerKind::App, format!("{file} is no file of the language's library"))
 }
 
+/// The package of the outermost frame of the first stack that is of neither Dart's nor Flutter's library.
+fn outermost_package(report: &Report) -> Option<&str> {
+    let frames = &report.process.backtraces.first()?.frames;
+    frames.iter().rev().find_map(|frame| {
+        let file = frame.reported.as_ref()?.file.as_deref()?;
+        file.strip_prefix("package:")?.split('/').next().filter(|package| *package != "flutter")
+    })
+}
+
 /// A package that the app does not bear the name of may be anybody's: the report does not say which is the app's.
 pub(super) fn dart(report: &Report, function: &str, file: &str) -> Ownership {
     /// Classes of Flutter's framework (`widgets/framework.dart`, `widgets/binding.dart`, `rendering/object.dart`), for stacks that
@@ -124,6 +133,11 @@ pub(super) fn dart(report: &Report, function: &str, file: &str) -> Ownership {
         Some(package) if package == name => {
             told(OwnerKind::App, format!("the package {package} is the program's"))
         }
+        // What the framework calls is the program's, as a rule; what that calls in other packages are libraries.
+        Some(package) if outermost_package(report).is_some_and(|outermost| outermost != package) => told(
+            OwnerKind::Sdk,
+            format!("the package {package} is called by another one, and is no part of Flutter"),
+        ),
         Some(package) => told(
             OwnerKind::App,
             format!("nothing says whether the package {package} is the program's or a library"),

@@ -9,6 +9,7 @@ pub(crate) mod owner;
 pub(crate) mod paths;
 mod runtimes;
 pub(crate) mod skip;
+mod sources;
 
 use crate::names::{base_name, cite, image_name, is_any_of, only_thread, own_frames, thread_label};
 pub(crate) use android::is_web_view;

@@ -70,7 +70,10 @@ pub(crate) fn telling(line: &str) -> Telling {
         Some(b'#' | b'n') => NativeRow::read(trimmed).is_some(),
         Some(b'"') => thread_head::read(trimmed, 0).is_some(),
         Some(b'a') if JavaRow::read(trimmed).is_some() => return Telling::Row,
-        Some(b'a' | b'j') => header::jni(trimmed).is_some(),
+        Some(b'a' | b'j') if header::jni(trimmed).is_some() => true,
+        Some(b'a'..=b'z') if trimmed.ends_with(')') && JavaRow::read(trimmed).is_some() => {
+            return Telling::Row;
+        }
         _ => false,
     };
     if is_sure { Telling::Sure } else { Telling::No }

@@ -328,6 +328,17 @@ impl<'l> Reader<'l> {
         }
         self.found.hotspot |= writer == Writer::HotSpot;
         self.found.art |= writer == Writer::Art;
+        // Google Play's pages have a thread's name and state as a heading above its own first line.
+        let threads = &mut self.report.process.threads;
+        let is_heading = |last: &Thread| {
+            last.frames.is_empty()
+                && last.number == thread.number
+                && last.name == thread.name
+                && last.id.is_none()
+        };
+        if writer == Writer::Art && threads.last().is_some_and(is_heading) {
+            threads.pop();
+        }
         self.open_thread(thread);
         true
     }

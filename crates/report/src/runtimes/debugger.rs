@@ -74,6 +74,10 @@ impl<'l> Reader<'l> for Debugger<'l> {
             self.close_row();
             let starts_anew = trimmed.starts_with("#0 ") || trimmed.contains("frame #0: ");
             let has_frames = self.log.frames().is_some_and(|frames| !frames.is_empty());
+            // What stands between rows that count on does not end a stack: a width that broke a row, a pager's words.
+            if let Some(index) = index_of(trimmed).filter(|_| !starts_anew) {
+                self.log.go_on(index);
+            }
             if (!self.log.is_in_stack() || (starts_anew && has_frames)) && !self.begin_bare() {
                 return false;
             }
@@ -311,6 +315,12 @@ impl<'l> Debugger<'l> {
         }
         Some(report)
     }
+}
+
+/// The number of a row: `#5  0x… in f ()`, `frame #5: 0x…`.
+fn index_of(row: &str) -> Option<u32> {
+    let (_, rest) = row.split_once('#')?;
+    rest.split([' ', ':']).next()?.parse().ok()
 }
 
 /// What the C library was about to print, as gdb shows it among the arguments of its functions:
