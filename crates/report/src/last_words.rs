@@ -44,6 +44,7 @@ pub(crate) fn is(line: &str) -> bool {
         return false;
     }
     let is_known = WORDS.iter().any(|words| line.contains(words))
+        || is_foundations(line)
         || swift(line).is_some()
         || stop(line).is_some()
         || thrown(line).is_some();
@@ -57,6 +58,17 @@ pub(crate) fn is(line: &str) -> bool {
         || java_memory::read(&logged).is_some()
         || ended_by::read(&logged).is_some()
         || exit_code::read(&logged).is_some()
+}
+
+/// Whether a line is the reason of an exception that Foundation raised, and nothing else: `*** -[__NSArrayM objectAtIndex:]: index 0 beyond
+/// bounds for empty array`.
+fn is_foundations(line: &str) -> bool {
+    let rest = line.strip_prefix("*** ").unwrap_or_default();
+    let Some((method, why)) = rest.split_once("]: ").filter(|_| rest.starts_with(['-', '+'])) else {
+        return false;
+    };
+    let is_method = method.get(1..2) == Some("[") && method.contains(' ') && !method.contains(['`', '"']);
+    is_method && !why.trim().is_empty()
 }
 
 /// The exception that a line names, where it is one of Objective-C: `'NSX', reason: 'why'` without Foundation's words before it,

@@ -117,6 +117,7 @@ pub(super) fn linux_kernel(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     for info in facts.report.app_info.iter().skip(1).take(6) {
         info.lines.iter().for_each(|line| draft.evidence(line));
     }
+    page_fault(facts, draft);
     let is_told = kind == "general protection fault" && aligned_move(facts, draft);
     let guesses = facts.frames.iter().filter(|frame| frame.trust == backtrail_core::Trust::Scan).count();
     if guesses > 0 {
@@ -129,6 +130,32 @@ pub(super) fn linux_kernel(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     }
     true
 }
+
+/// What x86's kernel says beside the address of a fault, and which oops since the start it is.
+///
+/// Source: Linux `arch/x86/mm/fault.c` (`show_fault_oops`), `arch/x86/kernel/dumpstack.c` (`__die_header`).
+fn page_fault(facts: &Facts<'_>, draft: &mut Draft) {
+    let text = || facts.report.sections.iter().flat_map(|section| section.text.lines());
+    let said = || facts.report.app_info.iter().flat_map(|info| info.lines.iter().map(String::as_str));
+    let lines = || said().chain(text()).take(MAX_LINES);
+    if lines().any(|line| line.contains("#PF: error_code(") && line.contains("reserved bit violation")) {
+        draft.say(
+            "A table of pages has bits set that must be clear: the table itself was overwritten, or is none.",
+        );
+    }
+    // `Oops: 0002 [#3] SMP`: the first since the start is 1.
+    let number = |line: &str| {
+        let (_, rest) = line.split_once("Oops: ").or_else(|| line.split_once("Internal error: "))?;
+        rest.split_once("[#")?.1.split_once(']')?.0.parse::<u32>().ok()
+    };
+    if let Some(number) = lines().find_map(number).filter(|number| *number > 1) {
+        draft.say(format!("It is oops {number} since the start: the first one tells more, since this one may follow from it."));
+        draft.next("Look for the first oops in the log.");
+    }
+}
+
+/// So many lines of a kernel's log are searched.
+const MAX_LINES: usize = 4096;
 
 /// The message without what differs from one time to the next: processor, task, address, time.
 fn kernel_title(message: &str) -> String {

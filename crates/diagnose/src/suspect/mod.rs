@@ -120,7 +120,8 @@ pub(crate) fn fault_stack(report: &Report) -> Option<(String, &[Frame])> {
     let crashed = || {
         report
             .crashed()
-            .or(only_thread(report))
+            // A trace of an app that did not respond is about the main thread, whatever else is left of it.
+            .or_else(|| only_thread(report).filter(|_| report.source != Source::AndroidAnr))
             .map(|thread| (thread_label(thread), thread.frames.as_slice()))
     };
     let bare = || report.process.backtraces.first().filter(|_| report.process.threads.is_empty());

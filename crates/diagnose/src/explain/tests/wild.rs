@@ -401,7 +401,7 @@ fn a_hang_as_google_play_shows_it() {
 #[test]
 fn rows_of_java_as_crashlytics_shows_them() {
     let text = "Fatal Exception: java.lang.NullPointerException\nAttempt to invoke virtual method 'x' on a null object reference\ncom.example.ads.zza.zzc (zza.java:10)\nandroid.os.Handler.dispatchMessage (Handler.java:110)\n";
-    expect(text, "java.lang.NullPointerException", &["a reference that is null"], &[]);
+    expect(text, "java.lang.NullPointerException: Attempt to invoke virtual method 'x' on a null object reference", &["a reference that is null"], &[]);
     assert_eq!(place(text).as_deref(), Some("com.example.ads.zza.zzc"));
 }
 
@@ -491,4 +491,44 @@ fn an_image_beside_mains() {
     let text = "Crashed: com.apple.main-thread\nEXC_BAD_ACCESS KERN_INVALID_ADDRESS 0x0000000000000010\n0  CartKit  0x1f40 -[CartKit total] + 16\n1  UIKitCore  0xfd3e8 UIApplicationMain + 40\n2  Shop  0x1a2b4 main + 12 (main.m:12)\n";
     assert_eq!(whose(text), "sdk");
     assert_eq!(whose(&text.replace("CartKit  0x", "Shop  0x")), "app");
+}
+
+/// A fault of the kernel that is not the first since it started, and what the processor said of it.
+#[test]
+fn a_later_oops() {
+    let text = "[   57.658354] BUG: unable to handle page fault for address: ffff888058a67000\n[   57.659526] #PF: supervisor write access in kernel mode\n[   57.659526] #PF: error_code(0x000b) - reserved bit violation\n[   57.659526] Oops: 000b [#3] SMP NOPTI\n[   57.659526] CPU: 1 PID: 650 Comm: cart Tainted: G      D 5.2.0 #15\n[   57.659526] RIP: 0010:cart_clear+0x12/0x40\n";
+    expect(
+        text,
+        "BUG: unable to handle page fault for address: ffff888058a67000",
+        &["the table itself was overwritten", "oops 3 since the start"],
+        &[],
+    );
+    let first = text
+        .replace("[#3]", "[#1]")
+        .replace("0x000b) - reserved bit violation", "0x0002) - not-present page");
+    expect(
+        &first,
+        "BUG: unable to handle page fault for address: ffff888058a67000",
+        &[],
+        &["since the start", "overwritten"],
+    );
+}
+
+/// The reason alone, as pages of trackers have it.
+#[test]
+fn a_reason_of_foundations() {
+    let text = "**Context**\n\n*** -[__NSArrayM objectAtIndex:]: index 0 beyond bounds for empty array\n0 CoreFoundation | ___exceptionPreprocess + 124\n";
+    expect(
+        text,
+        "Uncaught exception: *** -[__NSArrayM objectAtIndex:]: index 0 beyond bounds for empty array",
+        &["outside of the container"],
+        &[],
+    );
+}
+
+/// One thread of a hang that is not the main one tells nothing.
+#[test]
+fn a_hang_without_its_main_thread() {
+    let text = "\"worker\" prio=5 tid=28 Waiting\n  | sysTid=24664 nice=0\n  at java.lang.Object.wait (Native method)\n- waiting on <0x0cda70b3> (a java.lang.Object)\n  at com.example.shop.Pool.run (Pool.java:164)\n";
+    assert_eq!((place(text), whose(text)), (None, "unknown"));
 }
