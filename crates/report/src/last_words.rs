@@ -13,7 +13,7 @@ mod loader;
 mod logged;
 
 use crate::apple_text::fault_address;
-use crate::numbers::hex;
+use crate::numbers::{fault_named, hex, signal_in_words};
 use backtrail_core::Avma;
 use backtrail_model::{AppInfo, Exception, Field, Report, Termination};
 use logged::Logged;
@@ -25,10 +25,12 @@ pub(crate) const ANNOUNCED: &str = "Terminating app due to uncaught exception '"
 pub(crate) const AUTO_LAYOUT: &str = "modifying the autolayout engine from a background thread";
 
 /// Words that stand somewhere in such a line.
-const WORDS: [&str; 6] = [
+const WORDS: [&str; 7] = [
     ANNOUNCED,
     "Main Thread Checker: UI API called on a background thread",
     AUTO_LAYOUT,
+    // Foundation's `NSAssertionHandler`.
+    "*** Assertion failure in ",
     "malloc: *** error for object ",
     "BUG IN CLIENT OF ",
     "Simultaneous accesses to 0x",
@@ -146,7 +148,7 @@ pub(crate) fn stop(line: &str) -> Option<Exception> {
             ..exception
         });
     }
-    if let Some(exception) = crashlyticss(kind, rest) {
+    if let Some(exception) = headed(kind, rest) {
         return Some(exception);
     }
     let is_exception = kind.starts_with("EXC_") && kind.bytes().all(|b| b.is_ascii_uppercase() || b == b'_');
@@ -170,28 +172,48 @@ pub(crate) fn stop(line: &str) -> Option<Exception> {
     Some(Exception { codes, raw_codes, address: address.filter(|_| kind == "EXC_BAD_ACCESS"), ..exception })
 }
 
-/// How Crashlytics' pages head a crash: `EXC_BAD_ACCESS KERN_INVALID_ADDRESS 0x0000000000000010`, `EXC_BREAKPOINT
-/// 0x00000001a1b2c3d4`, `SIGABRT ABORT 0x00000001e4b2c3d4`.
-fn crashlyticss(kind: &str, rest: &str) -> Option<Exception> {
-    let is_word = |word: &str| {
-        !word.is_empty() && word.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_')
+/// How pages of Crashlytics, Bugsnag, App Center and their kin head a crash: `EXC_BAD_ACCESS KERN_INVALID_ADDRESS 0x0000000000000010`,
+/// `EXC_BREAKPOINT 0x00000001a1b2c3d4`, `SIGABRT: ABORT`, `SIGSEGV: SEGV_MAPERR at 0x10`, `EXC_BAD_ACCESS: Attempted to dereference null
+/// pointer at 0x10.`
+fn headed(kind: &str, rest: &str) -> Option<Exception> {
+    let is_code = |word: &str| {
+        word.len() >= 4 && word.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_')
     };
-    let is_signal = kind.starts_with("SIG");
-    if !is_word(kind) || !(is_signal || kind.starts_with("EXC_")) {
+    let name = kind.strip_suffix(':').unwrap_or(kind);
+    let signal = fault_named(name);
+    if signal.is_none() && !(name.starts_with("EXC_") && is_code(name)) {
         return None;
     }
-    let (code, digits) = rest.rsplit_once(' ').map_or((None, rest), |(code, digits)| (Some(code), digits));
-    hex(digits).filter(|_| digits.len() >= 10)?;
-    if code.is_some_and(|code| !is_word(code)) {
+    let rest = rest.trim_end_matches('.');
+    let (what, address) = match rest.rsplit_once(" at 0x") {
+        Some((what, digits)) => (what, Some(format!("0x{digits}"))),
+        None => match rest.rsplit_once(' ').unwrap_or(("", rest)) {
+            (what, digits) if digits.starts_with("0x") && digits.len() >= 10 => {
+                (what, Some(digits.to_owned()))
+            }
+            _ => (rest, None),
+        },
+    };
+    if let Some(address) = &address {
+        hex(address)?;
+    }
+    // Of a signal its code alone is a whole head, behind a colon.
+    let is_said = is_code(what) && (address.is_some() || kind.ends_with(':'))
+        || what.is_empty() && address.is_some()
+        || what.starts_with("Attempted to dereference ") && address.is_some()
+        || kind.ends_with(':') && signal.is_some() && signal_in_words(what) == signal;
+    if !is_said {
         return None;
     }
-    let codes = code.map_or_else(|| digits.to_owned(), |code| format!("{code} at {digits}"));
+    let codes = match (what, address) {
+        ("", Some(address)) => address,
+        (what, Some(address)) => format!("{what} at {address}"),
+        (what, None) => what.to_owned(),
+    };
     let mut exception = Exception { codes: Some(codes), ..Exception::default() };
-    let name = Some(kind.to_owned());
-    if is_signal {
-        exception.signal = name;
-    } else {
-        exception.kind = name;
+    match signal {
+        Some(signal) => exception.signal = Some(signal.to_owned()),
+        None => exception.kind = Some(name.to_owned()),
     }
     exception.address = fault_address(&exception);
     Some(exception)
@@ -358,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn what_crashlytics_heads_a_crash_with() {
+    fn what_pages_head_a_crash_with() {
         let report =
             parse(b"words\nEXC_BAD_ACCESS KERN_INVALID_ADDRESS 0x0000000000000010\n", &Limits::default())
                 .unwrap();

@@ -8,6 +8,7 @@ use super::draft::Draft;
 use super::facts::{Facts, field};
 use super::sender::sent_from_outside;
 use super::tables::exceptions::signal_by_name;
+use super::tables::java_exceptions::{EXCEPTIONS, SAID_BY_LIBRARIES};
 use super::words::one_line;
 use crate::names::{cite, describe, image_name, image_of};
 use crate::suspect::{hides_script, is_system, is_web_view};
@@ -365,44 +366,6 @@ pub(super) fn null_access(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     true
 }
 
-/// What to know of exceptions that are common.
-const EXCEPTIONS: [(&str, &str); 16] = [
-    (
-        "java.lang.NullPointerException",
-        "A method was called on, or a field read of, a reference that is null.",
-    ),
-    (
-        "java.lang.OutOfMemoryError",
-        "No memory was left on the Java heap, for a thread, or for a bitmap. The stack shows who asked last, which is often not who holds the memory.",
-    ),
-    ("java.lang.StackOverflowError", "The stack of the thread is used up: a recursion without an end."),
-    ("java.lang.ClassCastException", "An object is of another class than the code takes it for."),
-    ("java.lang.IllegalStateException", "A call came at a time when the object does not allow it."),
-    ("java.lang.IllegalArgumentException", "An argument has a value that the method does not take."),
-    ("java.lang.IndexOutOfBoundsException", "An index lies outside of the list or array."),
-    ("java.lang.ArrayIndexOutOfBoundsException", "An index lies outside of the array."),
-    (
-        "java.lang.UnsatisfiedLinkError",
-        "A native library or method was not found: not packaged for this processor, or renamed.",
-    ),
-    ("java.lang.NoClassDefFoundError", "A class is missing at run time: shrunk away, or not packaged."),
-    (
-        "java.lang.NoSuchMethodError",
-        "A method is missing at run time: shrunk away, or of another version of the library.",
-    ),
-    ("java.lang.SecurityException", "A permission is missing."),
-    (
-        "java.util.ConcurrentModificationException",
-        "A collection was changed while it was iterated, by the loop itself or by another thread.",
-    ),
-    ("android.os.NetworkOnMainThreadException", "The network was used on the main thread."),
-    (
-        "android.os.TransactionTooLargeException",
-        "More was sent to another process at once than the limit of about 1 MB.",
-    ),
-    ("android.os.DeadObjectException", "The process that was called is gone."),
-];
-
 /// A Java exception that nobody caught.
 pub(super) fn java_exception(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     let exception = facts.exception();
@@ -432,7 +395,11 @@ pub(super) fn java_exception(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     let is_told = explained == "java.lang.UnsatisfiedLinkError" && super::link_error::tell(told, draft);
     // What wraps a cause explains nothing.
     let known = EXCEPTIONS.iter().find(|(known, _)| *known == explained).filter(|_| !is_told);
-    known.iter().for_each(|(_, meaning)| draft.say(*meaning));
+    let of_library = SAID_BY_LIBRARIES.iter().find(|(begin, _)| told.contains(begin));
+    match of_library {
+        Some((_, meaning)) => draft.say(*meaning),
+        None => known.iter().for_each(|(_, meaning)| draft.say(*meaning)),
+    }
     if let Some(call) = other_process(facts) {
         draft.say(format!("It was thrown in the process that `{call}` called, mostly the system's, and handed back from there (`Parcel.readException`): its own stack is not in this text."));
     }

@@ -30,6 +30,61 @@ pub(super) fn is_rusts(name: &str) -> bool {
     CRATES.contains(&first) && path.len() > first.len() || OLD.iter().any(|begin| name.starts_with(begin))
 }
 
+/// Whether a file is one of Python's library by a relative path, as programs have it that ship the interpreter (`./traceback.py`,
+/// `json/decoder.py`). Modules that programs like to name so, too, are not among them.
+///
+/// Source: Python's `sys.stdlib_module_names`.
+pub(super) fn is_pythons(file: &str) -> bool {
+    const PACKAGES: [&str; 17] = [
+        "asyncio",
+        "collections",
+        "concurrent",
+        "ctypes",
+        "email",
+        "encodings",
+        "http",
+        "importlib",
+        "json",
+        "logging",
+        "multiprocessing",
+        "re",
+        "sqlite3",
+        "unittest",
+        "urllib",
+        "xml",
+        "xmlrpc",
+    ];
+    const MODULES: [&str; 22] = [
+        "_bootstrap",
+        "bdb",
+        "codecs",
+        "contextlib",
+        "copyreg",
+        "functools",
+        "linecache",
+        "pickle",
+        "runpy",
+        "selectors",
+        "shutil",
+        "socket",
+        "socketserver",
+        "sre_compile",
+        "sre_parse",
+        "ssl",
+        "subprocess",
+        "tempfile",
+        "threading",
+        "traceback",
+        "weakref",
+        "zipfile",
+    ];
+    let path = file.strip_prefix("./").unwrap_or(file);
+    match path.split_once('/') {
+        Some((package, rest)) => PACKAGES.contains(&package) && !rest.contains('/') && rest.ends_with(".py"),
+        None => path.strip_suffix(".py").is_some_and(|module| MODULES.contains(&module)),
+    }
+}
+
 /// Modules of Erlang's and Elixir's own applications, which rows name.
 pub(super) fn beam(frame: &Frame, name: &str, file: &str) -> Ownership {
     const APPLICATIONS: [&str; 12] = [

@@ -1,7 +1,9 @@
 //! Whose code a frame is in reports of runtimes, sanitizers, debuggers and Linux's kernel: by the file of its source, the
 //! file of its image, and its name.
 
-use super::languages::{CPP_HEADERS, beam, dart, dot_net, go, is_nodes, is_rusts, java, ocaml, told};
+use super::languages::{
+    CPP_HEADERS, beam, dart, dot_net, go, is_nodes, is_pythons, is_rusts, java, ocaml, told,
+};
 use super::owner::Ownership;
 use super::sources;
 use crate::names::{base_name, image_name, image_of};
@@ -275,6 +277,9 @@ pub(super) fn owner_of(report: &Report, frame: &Frame) -> Ownership {
         return told(rule.owner, format!("{file}: {}", rule.what));
     }
     match frame.language {
+        Some(Language::Python) if is_pythons(file) => {
+            return told(OwnerKind::System, format!("{file} is a module of Python's library"));
+        }
         Some(Language::Go) => return go(name, file),
         Some(Language::JavaScript) if matches!(file, "<anonymous>" | "native") => {
             return told(OwnerKind::System, format!("{name} is a function of the engine"));
@@ -493,6 +498,10 @@ mod tests {
                 "/usr/lib/python3/site-packages/flask/app.py",
                 OwnerKind::Sdk,
             ),
+            (Source::PythonTraceback, python, "f", "./traceback.py", OwnerKind::System),
+            (Source::PythonTraceback, python, "f", "json/decoder.py", OwnerKind::System),
+            (Source::PythonTraceback, python, "f", "shop/json/decoder.py", OwnerKind::App),
+            (Source::PythonTraceback, python, "f", "queue.py", OwnerKind::App),
             (Source::GoTrace, go, "main.(*T).f", "/src/main.go", OwnerKind::App),
             (
                 Source::GoTrace,

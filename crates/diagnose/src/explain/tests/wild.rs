@@ -401,7 +401,12 @@ fn a_hang_as_google_play_shows_it() {
 #[test]
 fn rows_of_java_as_crashlytics_shows_them() {
     let text = "Fatal Exception: java.lang.NullPointerException\nAttempt to invoke virtual method 'x' on a null object reference\ncom.example.ads.zza.zzc (zza.java:10)\nandroid.os.Handler.dispatchMessage (Handler.java:110)\n";
-    expect(text, "java.lang.NullPointerException: Attempt to invoke virtual method 'x' on a null object reference", &["a reference that is null"], &[]);
+    expect(
+        text,
+        "java.lang.NullPointerException: Attempt to invoke virtual method 'x' on a null object reference",
+        &["a reference that is null"],
+        &[],
+    );
     assert_eq!(place(text).as_deref(), Some("com.example.ads.zza.zzc"));
 }
 
@@ -531,4 +536,29 @@ fn a_reason_of_foundations() {
 fn a_hang_without_its_main_thread() {
     let text = "\"worker\" prio=5 tid=28 Waiting\n  | sysTid=24664 nice=0\n  at java.lang.Object.wait (Native method)\n- waiting on <0x0cda70b3> (a java.lang.Object)\n  at com.example.shop.Pool.run (Pool.java:164)\n";
     assert_eq!((place(text), whose(text)), (None, "unknown"));
+}
+
+/// What exceptions of Android's own and messages of its libraries stand for.
+#[test]
+fn exceptions_of_android() {
+    let of = |head: &str| {
+        format!(
+            "FATAL EXCEPTION: main\nProcess: com.example.shop, PID: 12\n{head}\n\tat android.app.ActivityThread.main(ActivityThread.java:1)\n"
+        )
+    };
+    let text = of("android.view.WindowManager$BadTokenException: Unable to add window");
+    expect(
+        &text,
+        "android.view.WindowManager$BadTokenException: Unable to add window",
+        &["an activity that is gone"],
+        &[],
+    );
+    let text =
+        of("java.lang.IllegalStateException: Module with the Main dispatcher is missing. Add dependency");
+    expect(
+        &text,
+        "java.lang.IllegalStateException: Module with the Main dispatcher is missing. Add dependency",
+        &["kotlinx-coroutines-android is not in the app"],
+        &["A call came at a time"],
+    );
 }
