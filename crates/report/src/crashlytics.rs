@@ -384,9 +384,17 @@ impl Reader<'_> {
     }
 
     fn finish(mut self) -> Option<Report> {
-        self.text.append(&mut self.head);
+        // The rows of the last stack were cut off.
+        let head = std::mem::take(&mut self.head);
+        if let Some(at) = head.iter().position(|line| ThrownLine::read(without_number(line)).is_some()) {
+            let lines = head.get(at..).unwrap_or_default();
+            let end =
+                lines.iter().skip(1).position(|line| ends_reason(line)).map_or(lines.len(), |at| at + 1);
+            self.throw(lines.get(..end).unwrap_or_default());
+        }
+        self.text.extend(head);
         let process = &mut self.report.process;
-        if process.threads.is_empty() && process.backtraces.is_empty() {
+        if process.threads.is_empty() && process.backtraces.is_empty() && self.thrown.is_none() {
             return None;
         }
         without_repetition(process);

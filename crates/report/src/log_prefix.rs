@@ -171,7 +171,11 @@ fn syslog(line: &str) -> Option<&str> {
     let rest = line.get(month.len()..)?.strip_prefix(' ')?.trim_start();
     let (_, rest) = rest.split_once(' ').filter(|(day, _)| day.parse::<u8>().is_ok())?;
     let (_, rest) = rest.split_once(' ').filter(|(clock, _)| clock.len() >= 8 && clock.contains(':'))?;
-    let (_, rest) = rest.split_once(' ')?;
+    let (host, rest) = rest.split_once(' ')?;
+    // The page of a host, with a clock of twelve hours and no program: `Mar 14 02:53:16 PM  `.
+    if matches!(host, "AM" | "PM") {
+        return Some(rest.strip_prefix(' ').unwrap_or(rest));
+    }
     // Some have the level before the program: `host INFO program: `.
     let rest = match rest.split_once(' ') {
         Some((level, behind)) if level.len() <= 8 && level.bytes().all(|byte| byte.is_ascii_uppercase()) => {
@@ -216,6 +220,7 @@ mod tests {
             "2018-12-04 13:15:55.000 My.App[342:16833830] critical:   at x",
             "[  +12 ms]   at x",
             "19:08:21.757 26 info flutter.tools   at x",
+            "Mar 14 02:53:16 PM    at x",
             "web_1  |   at x",
             "web-1 | 2024-11-22T17:00:00Z   at x",
             "[123]   at x",

@@ -19,7 +19,13 @@ fn waits_for(thread: &Thread) -> Option<(&str, Option<u64>)> {
         let rest = WAITING.iter().find_map(|words| line.strip_prefix(words))?.trim_start();
         Some((lock(rest)?, rest))
     })?;
-    let holder = line.1.rsplit_once("held by thread ").and_then(|(_, number)| number.trim().parse().ok());
+    // Dalvik, up to Android 4.4, writes `held by tid=26 (name)`.
+    let (_, rest) = line
+        .1
+        .rsplit_once("held by thread ")
+        .or_else(|| line.1.rsplit_once("held by tid="))
+        .unwrap_or_default();
+    let holder = rest.split_whitespace().next().and_then(|number| number.parse().ok());
     Some((line.0, holder))
 }
 

@@ -493,7 +493,9 @@ fn language(report: &Report) -> &'static str {
 
 /// What a well-known exception says.
 fn meaning(kind: &str) -> Option<&'static str> {
-    EXCEPTIONS.iter().find(|(name, _)| *name == kind).map(|(_, meaning)| *meaning)
+    // Unity's log leaves the namespace out.
+    let is_it = |name: &str| name == kind || name.strip_prefix("System.") == Some(kind);
+    EXCEPTIONS.iter().find(|(name, _)| is_it(name)).map(|(_, meaning)| *meaning)
 }
 
 /// A debugger's stacks, or CASR's report: the signal, or CASR's judgement.
@@ -520,6 +522,11 @@ pub(super) fn stopped(facts: &Facts<'_>, draft: &mut Draft) -> bool {
             let Some(signal) = exception.signal.as_deref().or(exception.kind.as_deref()) else {
                 return false;
             };
+            if matches!(signal, "SIGTRAP" | "SIGILL" | "EXC_BREAKPOINT" | "EXC_BAD_INSTRUCTION")
+                && super::swift::runtime_failure(facts, draft)
+            {
+                return true;
+            }
             let meaning =
                 signal_by_name(signal).map(|known| format!(": {}", known.meaning)).unwrap_or_default();
             let null = exception.address.filter(|address| address.get() < NULL_PAGE && signal == "SIGSEGV");
@@ -652,7 +659,9 @@ fn recursion(facts: &Facts<'_>, draft: &mut Draft) -> bool {
 
 /// Stacks, and nothing that says why they were taken.
 pub(super) fn anything(facts: &Facts<'_>, draft: &mut Draft) -> bool {
-    if facts.report.source == Source::DebuggerBacktrace && recursion(facts, draft) {
+    if facts.report.source == Source::DebuggerBacktrace
+        && (recursion(facts, draft) || super::swift::runtime_failure(facts, draft))
+    {
         return true;
     }
     let process = &facts.report.process;

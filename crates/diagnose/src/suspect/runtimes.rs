@@ -191,7 +191,7 @@ const INTERCEPTED: [&str; 40] = [
 ];
 
 /// Functions of Linux that report, panic, check or hand over: never where the fault is.
-const KERNEL_SKIPPED: [&str; 65] = [
+const KERNEL_SKIPPED: [&str; 74] = [
     // OpenZFS's way to stop a task whose check failed.
     "spl_panic",
     "spl_dumpstack",
@@ -258,6 +258,16 @@ const KERNEL_SKIPPED: [&str; 65] = [
     "die",
     "__die",
     "refcount_warn_saturate",
+    // They copy, fill or measure what their caller names.
+    "memset",
+    "__memset",
+    "memcpy",
+    "__memcpy",
+    "memmove",
+    "__memmove",
+    "strlen",
+    "strcmp",
+    "string_nocheck",
 ];
 
 /// Tells whose the code of a frame is.

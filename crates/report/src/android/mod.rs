@@ -48,13 +48,14 @@ pub(crate) fn read(input: &[u8], start: usize, limits: &Limits) -> Report {
 }
 
 /// Beginnings of lines that only Android's reports and dumps of Java's threads have.
-const SURE_STARTS: [&str; 6] = [
+const SURE_STARTS: [&str; 7] = [
     "*** *** *** ***",
     "----- pid ",
     "----- Waiting Channels: pid ",
     "DALVIK THREADS",
     "Full thread dump ",
     "FATAL EXCEPTION: ",
+    "ANR in ",
 ];
 
 /// What a line tells of the text that it stands in.
@@ -64,7 +65,7 @@ pub(crate) fn telling(line: &str) -> Telling {
     // This is asked of every line of every text: the first byte dismisses most.
     let is_sure = match trimmed.as_bytes().first() {
         Some(b'F' | b'A') if header::fatal(trimmed).is_some() => true,
-        Some(b'*' | b'-' | b'D' | b'F') => SURE_STARTS.iter().any(|word| trimmed.starts_with(word)),
+        Some(b'*' | b'-' | b'D' | b'F' | b'A') => SURE_STARTS.iter().any(|word| trimmed.starts_with(word)),
         Some(b's') => header::signal(trimmed).is_some(),
         Some(b'p') => header::ThreadLine::read(trimmed).is_some_and(|line| line.process.is_some()),
         Some(b'#' | b'n') => NativeRow::read(trimmed).is_some(),

@@ -3,7 +3,7 @@
 //! Source: their documentation in the JDK and in Android's reference.
 
 /// What to know of exceptions that are common.
-pub(in crate::explain) const EXCEPTIONS: [(&str, &str); 33] = [
+pub(in crate::explain) const EXCEPTIONS: [(&str, &str); 34] = [
     (
         "java.lang.NullPointerException",
         "A method was called on, or a field read of, a reference that is null.",
@@ -26,6 +26,10 @@ pub(in crate::explain) const EXCEPTIONS: [(&str, &str); 33] = [
     (
         "java.lang.NoSuchMethodError",
         "A method is missing at run time: shrunk away, or of another version of the library.",
+    ),
+    (
+        "java.lang.ExceptionInInitializerError",
+        "The static initialiser of a class failed; the cause says why, and the class cannot be used any more.",
     ),
     ("java.lang.SecurityException", "A permission is missing."),
     (

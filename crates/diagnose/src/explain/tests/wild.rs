@@ -562,3 +562,77 @@ fn exceptions_of_android() {
         &["A call came at a time"],
     );
 }
+
+/// Rows that people left out do not end a stack without addresses.
+#[test]
+fn a_stack_with_gaps() {
+    let text = "Thread 15 Crashed:\n0  libdispatch.dylib  _dispatch_assert_queue_fail\n5  Shop.debug.dylib   closure #1 in static Cart.total(at:)\n7  Shop.debug.dylib   static Cart.total(at:) (Cart.swift:250)\n";
+    expect(text, "Code ran on the wrong queue", &["Cart.total"], &[]);
+    assert_eq!(read(text).process.threads[0].frames.len(), 3);
+}
+
+/// gdb's frame without a number, and Xcode's list of frames with functions that are inlined.
+#[test]
+fn frames_as_debuggers_show_them_otherwise() {
+    let text = "Program received signal SIGSEGV, Segmentation fault.\ncart_total (cart=0x55555574fae8) at shop/cart.c:697\n697\t  if(cart->name[0] == '[') {\n";
+    expect(text, "The program got SIGSEGV", &["cart_total"], &[]);
+    assert_eq!(place(text).as_deref(), Some("cart_total"));
+    let text = "#0\t(null) in Swift runtime failure: Index out of range ()\n#1\t(null) in specialized _ContiguousArrayBuffer.firstElementAddress.getter ()\n#2\t0x00000001044ea894 in Cart.total(_:) at /src/Cart.swift:534\n#3\t(null) in @objc Cart.total(_:) ()\n";
+    expect(text, "Swift runtime failure: Index out of range", &[], &["(null)"]);
+    assert_eq!(place(text).as_deref(), Some("Cart.total(_:)"));
+}
+
+/// The oops of an old kernel names where it was by `IP`; what only fills memory for its caller is no place.
+#[test]
+fn an_oops_of_an_old_kernel() {
+    let text = "Mar 12 14:07:43 host kernel: [  267.752739] BUG: unable to handle kernel paging request at ffff88009d5e3000\nMar 12 14:07:43 host kernel: [  267.761826] IP: [<ffffffffa0a42101>] cart_init+0x101/0x1000 [cart]\nMar 12 14:07:43 host kernel: [  267.779723] Oops: 0000 [#1] SMP \n";
+    assert_eq!(place(text).as_deref(), Some("cart_init"));
+    assert_eq!(whose(text), "sdk");
+    assert_eq!(whose(&text.replace("cart_init", "memset_erms").replace(" [cart]", "")), "unknown");
+}
+
+/// What reporters head the stack of a hang with.
+#[test]
+fn a_hang_of_a_reporter() {
+    let text = "App Hang: The app was terminated while unresponsive\n\n0  libsystem_kernel.dylib semaphore_wait_trap\n1  libdispatch.dylib      _dispatch_semaphore_wait_slow\n2  Shop                   Cart.total (Cart.swift:29:24)\n3  libdispatch.dylib      __dispatch_call_block_and_release\n";
+    expect(text, "The app hung", &["waits for a semaphore"], &[]);
+}
+
+/// Android's log of an app that did not respond, without its trace; and a lock as Dalvik has it.
+#[test]
+fn a_hang_in_androids_log() {
+    let text = "09-22 18:49:03.613 951-969/? E/ActivityManager: ANR in com.example.shop (com.example.shop/.Main)\n  PID: 27003\n  Reason: Input dispatching timed out (Waiting to send non-key event because the touched window has not finished.)\n  Load: 12.25 / 10.66 / 8.94\n";
+    expect(text, "ANR: Input dispatching timed out; no main thread in the trace", &[], &[]);
+    let dalvik = "----- pid 6945 at 2015-02-22 12:52:51 -----\nCmd line: com.example.shop\n\nDALVIK THREADS:\n\"main\" prio=5 tid=1 MONITOR\n  | sysTid=6945 nice=0\n  at com.example.ads.ae.get((null):~-1)\n  - waiting to lock <0x430caa90> held by tid=26 (fetcher)\n  at com.example.shop.Cart.total(Cart.java:23)\n";
+    expect(
+        dalvik,
+        "ANR: the app did not respond; the main thread waits for a lock",
+        &["which thread 26 holds"],
+        &[],
+    );
+}
+
+/// The exception of an export whose rows were cut off.
+#[test]
+fn an_export_without_rows() {
+    let text = "# Crashlytics - Stack trace\n# Platform: apple\n\nFatal Exception: NSRangeException\nindex 3 beyond bounds\n\nCrashed: com.google.firebase.crashlytics.ios.exceptionSHOP\n0  SHOP\n";
+    expect(text, "Uncaught NSRangeException: index 3 beyond bounds", &["outside of the container"], &[]);
+    assert_eq!(place(text), None);
+}
+
+/// Apple numbers the main thread 0.
+#[test]
+fn uikit_on_a_later_thread() {
+    let text = "Exception Type:  SIGSEGV\nException Codes: SEGV_ACCERR at 0x10\nCrashed Thread:  5\n\nThread 5 Crashed:\n0   UIKit  0x0000000187f2cf70 +[UIViewAnimationState pop] + 252\n1   UIKit  0x0000000187f43e94 -[UIButton layoutSubviews] + 104\n2   Shop  0x00000001002ccb78 -[Cart total] + 8\n";
+    let has =
+        |text: &str| format!("{:?}", crate::explain(&read(text))).contains("which is not the main thread");
+    assert!(has(text));
+    assert!(!has(&text.replace("Thread 5", "Thread 0").replace("Thread:  5", "Thread:  0")));
+}
+
+/// Obfuscated classes of the system's web view name its package in place of a file.
+#[test]
+fn javas_side_of_the_web_view() {
+    let text = "FATAL EXCEPTION: main\nProcess: com.example.shop, PID: 12\njava.lang.IllegalStateException: gone\n\tat WV.h22.run(chromium-SystemWebViewGoogle6432.aab-beta-777802813:41)\n\tat android.os.Handler.handleCallback(Handler.java:938)\n";
+    assert_ne!(whose(text), "app");
+}
