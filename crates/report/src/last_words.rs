@@ -12,7 +12,6 @@ mod libraries;
 mod loader;
 mod logged;
 
-use crate::apple_text::fault_address;
 use crate::numbers::{fault_named, hex, signal_in_words};
 use backtrail_core::Avma;
 use backtrail_model::{AppInfo, Exception, Field, Report, Termination};
@@ -185,6 +184,10 @@ fn headed(kind: &str, rest: &str) -> Option<Exception> {
         return None;
     }
     let rest = rest.trim_end_matches('.');
+    // Pages have a colon there; without it backtrail writes so itself.
+    if signal.is_some() && !kind.ends_with(':') && rest.contains(" at 0x") {
+        return None;
+    }
     let (what, address) = match rest.rsplit_once(" at 0x") {
         Some((what, digits)) => (what, Some(format!("0x{digits}"))),
         None => match rest.rsplit_once(' ').unwrap_or(("", rest)) {
@@ -205,6 +208,10 @@ fn headed(kind: &str, rest: &str) -> Option<Exception> {
     if !is_said {
         return None;
     }
+    let is_access = matches!(signal.unwrap_or(name), "EXC_BAD_ACCESS" | "SIGSEGV" | "SIGBUS")
+        || what.starts_with("KERN_")
+        || what.starts_with("EXC_");
+    let accessed = address.as_deref().and_then(hex).filter(|_| is_access && !what.is_empty());
     let codes = match (what, address) {
         ("", Some(address)) => address,
         (what, Some(address)) => format!("{what} at {address}"),
@@ -215,7 +222,7 @@ fn headed(kind: &str, rest: &str) -> Option<Exception> {
         Some(signal) => exception.signal = Some(signal.to_owned()),
         None => exception.kind = Some(name.to_owned()),
     }
-    exception.address = fault_address(&exception);
+    exception.address = accessed.map(Avma::new);
     Some(exception)
 }
 

@@ -2,7 +2,7 @@
 
 use super::Layer;
 use crate::Explanation;
-use crate::explain::runtime_reports::DAMAGED_HEAP;
+use crate::explain::debugger_stop::DAMAGED_HEAP;
 use crate::names::{base_name, cite};
 use crate::owners::of_frame;
 use crate::suspect::Suspect;

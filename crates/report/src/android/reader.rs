@@ -282,22 +282,7 @@ impl<'l> Reader<'l> {
 
     /// `----- pid 1 at 2023-04-04 22:06:31.064728684+0200 -----`.
     fn process(&mut self, trimmed: &str) -> bool {
-        // The system's log of an app that did not respond: `ANR in com.example.shop (com.example.shop/.Main)`, and below it the reason.
-        if let Some(rest) = trimmed.strip_prefix("ANR in ") {
-            let name = rest.split([' ', ',']).next().unwrap_or(rest);
-            if self.report.process.name.is_none() && name.contains('.') {
-                self.report.process.name = Some(name.to_owned());
-                self.found.art = true;
-                return false;
-            }
-        }
-        if let Some(reason) = trimmed.strip_prefix("Reason: ")
-            && self.found.art
-            && !self.report.fields.iter().any(|field| field.key == "Subject")
-        {
-            header::field(&mut self.report, "Subject", reason);
-            return false;
-        }
+        self.found.art |= header::not_responding(&mut self.report, trimmed, self.found.art);
         let inner = trimmed.strip_prefix("----- ").map(|inner| inner.trim_end_matches('-').trim());
         let Some(inner) = inner else { return false };
         let Some(rest) = inner.strip_prefix("pid ") else {
