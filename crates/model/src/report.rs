@@ -345,6 +345,8 @@ impl Report {
             && self.termination.is_none()
             && self.app_info.is_empty()
             && self.process.path.is_none()
+            // Android's log may tell of an app that did not respond, and why, and no more.
+            && !self.fields.iter().any(|field| field.key == "Subject")
     }
 
     /// The process that the report is about, then the others.

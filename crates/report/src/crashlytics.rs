@@ -16,12 +16,13 @@ use crate::apple_text::{FrameRow, Lines, mark_throw};
 use crate::last_words;
 use crate::members::note_thrown;
 use crate::notes::Notes;
+use crate::numbers::{hex, is_number};
 use crate::stack::{Origin, settle};
 use crate::text::lossy;
 use backtrail_core::ImageId;
 use backtrail_model::{
-    Backtrace, Field, Frame, Image, Process, Report, Section, Source, Thread, ThrowingRuntime,
-    ThrownException,
+    Backtrace, Field, Frame, Image, Process, Report, ReportedSymbol, Section, Source, Thread,
+    ThrowingRuntime, ThrownException,
 };
 
 /// Whether a line begins the stack of what ended the process. Java's exceptions, which begin so too, have a package.
@@ -77,6 +78,25 @@ fn number(line: &str) -> Option<(u64, &str)> {
     Some((number.strip_prefix('#').unwrap_or(number).parse().ok()?, rest))
 }
 
+/// Whether a line is the name of a thread or queue alone: `Thread`, `Crashed: com.example.queue`, `com.apple.main-thread`.
+fn names_thread(line: &str) -> bool {
+    let name = without_number(line);
+    let is_name = |name: &str| {
+        name.matches('.').count() >= 2
+            && !name.ends_with('.')
+            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_'))
+    };
+    name == "Thread" || name.starts_with(CRASHED) || is_name(name)
+}
+
+/// Whether a line behind an exception's name is no part of its reason: the exception once more, or a row that lost its number.
+fn ends_reason(line: &str) -> bool {
+    let mut words = line.split_whitespace().skip(1);
+    let mut is_row =
+        || words.next().and_then(hex).is_some_and(|address| address > 0xff) && words.next().is_some();
+    ThrownLine::read(without_number(line)).is_some() || line.starts_with(CRASHED) || is_row()
+}
+
 /// Reads an export; `None` where there is no stack in it.
 pub(crate) fn read(input: &[u8], start: usize, limits: &Limits) -> Option<Report> {
     let mut reader = Reader {
@@ -88,6 +108,8 @@ pub(crate) fn read(input: &[u8], start: usize, limits: &Limits) -> Option<Report
         stack: None,
         is_numbered: false,
         thrown: None,
+        open: None,
+        is_page: false,
         frames: 0,
     };
     for line in Lines::new(input, start..input.len(), 1) {
@@ -102,7 +124,14 @@ pub(crate) fn read(input: &[u8], start: usize, limits: &Limits) -> Option<Report
                 frame.span = Some(line.span.clone());
                 reader.row(frame);
             }
-            None => reader.line(lossy(line.bytes).trim()),
+            None => {
+                let text = lossy(line.bytes);
+                match reader.page(&text) {
+                    Some(frame) => reader.row(Frame { span: Some(line.span.clone()), ..frame }),
+                    None if reader.open.is_none() => reader.line(text.trim()),
+                    None => {}
+                }
+            }
         }
     }
     reader.finish()
@@ -122,6 +151,9 @@ fn without_address_as_line(row: &[u8]) -> &[u8] {
     rest().unwrap_or(row)
 }
 
+/// Larger offsets from a symbol's start are not of that function. The largest in real programs, generated ones, are about this long.
+const FAR: u64 = 1 << 18;
+
 /// Larger offsets from a function's start are addresses.
 const MAX_OFFSET: u64 = 1 << 31;
 
@@ -137,7 +169,54 @@ struct Reader<'l> {
     /// Whether lines with names are numbered, as in exports that state addresses.
     is_numbered: bool,
     thrown: Option<ThrownException>,
+    /// A row of Crashlytics' page whose function stands in the next line.
+    open: Option<PageRow>,
+    /// Whether the stack is one of that page.
+    is_page: bool,
     frames: usize,
+}
+
+/// `0 Shop Cart.swift - Line 560`: a row as the page shows it, above its function.
+struct PageRow {
+    index: u32,
+    image: String,
+    file: String,
+    line: u32,
+}
+
+impl PageRow {
+    fn read(text: &str) -> Option<Self> {
+        let (before, line) = text.trim().rsplit_once(" - Line ")?;
+        let (index, rest) = before.split_once(' ')?;
+        let (image, file) = rest.trim().split_once(' ')?;
+        let (image, file) = (image.to_owned(), file.trim().to_owned());
+        Some(Self { index: index.parse().ok()?, image, file, line: line.parse().ok()? })
+    }
+
+    fn frame(self, function: &str) -> Frame {
+        // Behind the function the page has the line once more.
+        let (name, _) =
+            function.rsplit_once(" + ").filter(|(_, line)| is_number(line)).unwrap_or((function, ""));
+        let (file, line) = (Some(self.file), Some(self.line).filter(|line| *line > 0));
+        let symbol = ReportedSymbol { name: name.to_owned(), file, line, ..ReportedSymbol::default() };
+        Frame { image_name: Some(self.image), reported: Some(symbol), ..Frame::new(self.index) }
+    }
+}
+
+/// Whether a line is a row of Crashlytics' page.
+pub(crate) fn is_page_row(line: &str) -> bool {
+    line.contains(" - Line ") && PageRow::read(line).is_some()
+}
+
+/// A row of the page that has no place: `8 libswiftObjectiveC.dylib autoreleasepool<A>(invoking:) + 64`.
+fn bare_row(text: &str) -> Option<Frame> {
+    let (index, rest) = text.trim().split_once(' ')?;
+    let (image, rest) = rest.trim().split_once(' ')?;
+    let (name, offset) = rest.rsplit_once(" + ")?;
+    let offset = Some(offset.parse().ok()?);
+    let symbol = ReportedSymbol { name: name.trim().to_owned(), offset, ..ReportedSymbol::default() };
+    let index = index.parse().ok().filter(|_| is_number(index))?;
+    Some(Frame { image_name: Some(image.to_owned()), reported: Some(symbol), ..Frame::new(index) })
 }
 
 /// Where rows go.
@@ -150,6 +229,21 @@ enum Stack {
 }
 
 impl Reader<'_> {
+    /// A row of Crashlytics' page, once all of it is there. The lines between are no others'.
+    fn page(&mut self, text: &str) -> Option<Frame> {
+        if let Some(row) = PageRow::read(text) {
+            (self.open, self.is_page) = (Some(row), true);
+            return None;
+        }
+        match self.open.take() {
+            Some(row) if text.starts_with(char::is_whitespace) && !text.trim().is_empty() => {
+                Some(row.frame(text.trim()))
+            }
+            _ if self.is_page => bare_row(text),
+            _ => None,
+        }
+    }
+
     fn line(&mut self, text: &str) {
         if text.is_empty() || text == "--" {
             self.stack = None;
@@ -157,6 +251,12 @@ impl Reader<'_> {
             if self.head.first().is_none_or(|head| ThrownLine::read(without_number(head)).is_none()) {
                 self.text.append(&mut self.head);
             }
+        } else if last_words::stop(text).is_some() {
+            // The page has the exception below the name of the queue.
+            self.text.push(text.to_owned());
+        } else if text.starts_with("##") {
+            // A heading of Markdown.
+            self.text.push(text.to_owned());
         } else if let Some((key, value)) = text.strip_prefix("# ").and_then(|rest| rest.split_once(':')) {
             self.key(key.trim(), value.trim());
         } else if self.head.len() < MAX_HEAD {
@@ -232,8 +332,17 @@ impl Reader<'_> {
         // What stands before the line that names the thread is prose.
         let at = thrown.unwrap_or(head.len().saturating_sub(1));
         self.text.extend(head.drain(..at.min(head.len())));
-        let mut lines = head.into_iter();
-        let line = lines.next().unwrap_or_default();
+        let mut line = head.first().cloned().unwrap_or_default();
+        if ThrownLine::read(without_number(&line)).is_some() {
+            // The name of a thread right before the rows says that they are that thread's, not the throw's.
+            let of_thread = head.pop_if(|last| names_thread(last));
+            let end = head.iter().skip(1).position(|line| ends_reason(line)).map_or(head.len(), |at| at + 1);
+            self.text.extend(head.drain(end..));
+            if let Some(name) = of_thread {
+                self.throw(&head);
+                line = name;
+            }
+        }
         let numbered = number(&line).map(|(number, _)| number);
         self.is_numbered |= numbered.is_some();
         let name = without_number(&line);
@@ -242,14 +351,10 @@ impl Reader<'_> {
             self.notes.add(|| format!("more than {} stacks: the rest was left out", self.limits.max_threads));
             return Stack::Nowhere;
         }
-        if let Some(ThrownLine { name: class, reason, is_handled }) = ThrownLine::read(name) {
-            let said = Some(reason.to_owned()).filter(|reason| !reason.is_empty());
-            let reason = said.into_iter().chain(lines).collect::<Vec<_>>().join("\n");
-            let reason = Some(reason).filter(|reason| !reason.is_empty());
-            let runtime = ThrowingRuntime::ObjectiveC;
-            let thrown = ThrownException { runtime, name: class.to_owned(), reason, is_handled };
-            self.thrown.get_or_insert(thrown);
+        if ThrownLine::read(name).is_some() {
+            self.throw(&head);
             let title = name.to_owned();
+            let process = &mut self.report.process;
             process.backtraces.push(Backtrace { title, is_exception: true, frames: Vec::new() });
             return Stack::Backtrace(process.backtraces.len() - 1);
         }
@@ -265,10 +370,31 @@ impl Reader<'_> {
         Stack::Thread(at)
     }
 
+    /// Keeps the exception that the first of these lines names; the others are its reason. The first exception counts.
+    fn throw(&mut self, head: &[String]) {
+        let Some((first, lines)) = head.split_first() else { return };
+        let Some(ThrownLine { name, reason, is_handled }) = ThrownLine::read(without_number(first)) else {
+            return;
+        };
+        let said = Some(reason).filter(|reason| !reason.is_empty());
+        let reason = said.into_iter().chain(lines.iter().map(String::as_str)).collect::<Vec<_>>().join("\n");
+        let reason = Some(reason).filter(|reason| !reason.is_empty());
+        let runtime = ThrowingRuntime::ObjectiveC;
+        self.thrown.get_or_insert(ThrownException { runtime, name: name.to_owned(), reason, is_handled });
+    }
+
     fn finish(mut self) -> Option<Report> {
-        self.text.append(&mut self.head);
+        // The rows of the last stack were cut off.
+        let head = std::mem::take(&mut self.head);
+        if let Some(at) = head.iter().position(|line| ThrownLine::read(without_number(line)).is_some()) {
+            let lines = head.get(at..).unwrap_or_default();
+            let end =
+                lines.iter().skip(1).position(|line| ends_reason(line)).map_or(lines.len(), |at| at + 1);
+            self.throw(lines.get(..end).unwrap_or_default());
+        }
+        self.text.extend(head);
         let process = &mut self.report.process;
-        if process.threads.is_empty() && process.backtraces.is_empty() {
+        if process.threads.is_empty() && process.backtraces.is_empty() && self.thrown.is_none() {
             return None;
         }
         without_repetition(process);
@@ -319,6 +445,14 @@ fn settle_row(frame: &mut Frame, states_addresses: bool) {
     if let Some(symbol) = &mut frame.reported {
         let is_line = symbol.line.is_some() && symbol.offset == symbol.line.map(u64::from);
         symbol.offset = symbol.offset.filter(|offset| !is_line && *offset < MAX_OFFSET);
+    }
+    // No function is so long: the name is that of the nearest symbol, far away from the code.
+    let is_far = |symbol: &mut ReportedSymbol| {
+        symbol.file.is_none() && symbol.offset.is_some_and(|offset| offset > FAR)
+    };
+    if let Some(symbol) = frame.reported.take_if(is_far) {
+        let offset = symbol.offset.unwrap_or_default();
+        frame.annotations.push(format!("nearest symbol: {} + {offset}", symbol.name));
     }
     let is_nothing = |name: &str| {
         let inside = name.strip_prefix('(').and_then(|name| name.strip_suffix(')'));
@@ -416,6 +550,37 @@ mod tests {
         assert_eq!(backtrace.frames.len(), 2);
         assert_eq!(report.process.threads[0].name.as_deref(), Some("com.apple.main-thread"));
         assert_eq!(report.sections[0].text, "We see this:");
+    }
+
+    /// As people mark and copy the page.
+    #[test]
+    fn rows_of_the_page() {
+        let report = read_text(
+            "Crashed: com.example.queue (QOS: BACKGROUND)\nEXC_BAD_ACCESS KERN_INVALID_ADDRESS 0x0000000000000000\n0 Shop Cart.swift - Line 56 \n          Cart.total.getter + 56\n1 Shop <compiler-generated> - Line 0 \n          closure #1 in Cart.load()\n2 Foundation __NSOPERATION_IS_INVOKING_MAIN__ + 24\n",
+        );
+        let thread = &report.process.threads[0];
+        assert_eq!(
+            (thread.crashed, thread.name.as_deref()),
+            (true, Some("com.example.queue (QOS: BACKGROUND)"))
+        );
+        assert_eq!(name_of(&thread.frames[0]), ("Cart.total.getter", None, Some(56)));
+        assert_eq!(name_of(&thread.frames[1]), ("closure #1 in Cart.load()", None, None));
+        assert_eq!(name_of(&thread.frames[2]), ("__NSOPERATION_IS_INVOKING_MAIN__", Some(24), None));
+        assert_eq!(report.exception.unwrap().kind.as_deref(), Some("EXC_BAD_ACCESS"));
+    }
+
+    #[test]
+    fn a_reason_ends_where_rows_and_headings_begin() {
+        let report = read_text(
+            "Fatal Exception: NSRangeException\nindex 3 beyond bounds\n\n#### Stack\n\nFatal Exception: NSRangeException\n0  CoreFoundation  0x9e88 __exceptionPreprocess\n1  Shop  0x1a2b4 -[Cart f]\n",
+        );
+        assert_eq!(report.thrown.unwrap().reason.as_deref(), Some("index 3 beyond bounds"));
+        let report = read_text(
+            "Fatal Exception: Il2CppExceptionWrapper\n\ncom.apple.main-thread\n0  UnityFramework  0x39b803c f + 959424\n1  App  0x10 main + 4\n",
+        );
+        assert_eq!(report.thrown.unwrap().reason, None);
+        assert_eq!(report.process.threads[0].name.as_deref(), Some("com.apple.main-thread"));
+        assert!(report.process.threads[0].frames[0].reported.is_none());
     }
 
     /// Fabric's, with addresses.

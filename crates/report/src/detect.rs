@@ -194,7 +194,7 @@ pub(crate) fn detect_text(text: &[u8]) -> Detected {
     let mut is_apple = false;
     let mut has_java_rows = false;
     let mut is_log = false;
-    let (mut has_head, mut is_apples) = (false, false);
+    let (mut has_head, mut is_apples, mut has_page_row) = (false, false, false);
     let mut likely = None;
     let mut has_last_words = false;
     for line in apple_text::Lines::new(head, 0..head.len(), 1) {
@@ -211,6 +211,9 @@ pub(crate) fn detect_text(text: &[u8]) -> Detected {
         if let Some((_, detected)) = other {
             return *detected;
         }
+        if call_tree::is_threads_row(start) {
+            return Detected::AppleSamples;
+        }
         // Its rows look like Apple's.
         if runtimes::is_walk(start) {
             return Detected::Runtimes(Source::DebuggerBacktrace);
@@ -223,6 +226,7 @@ pub(crate) fn detect_text(text: &[u8]) -> Detected {
         }
         is_apples = is_apples || crashlytics::is_apples(start);
         has_head = has_head || (!is_apples && crashlytics::is_head(start));
+        has_page_row = has_page_row || (has_head && crashlytics::is_page_row(start));
         match android::telling(&text) {
             // Dart's runtime prints Android's line of stars on every system.
             Telling::Sure if is_darts(head) => return Detected::Runtimes(Source::DartTrace),
@@ -250,6 +254,7 @@ pub(crate) fn detect_text(text: &[u8]) -> Detected {
     match (is_apple, is_log, has_java_rows, likely) {
         // Its heads alone are not enough: rows of Apple's kind follow them.
         (true, ..) if has_head => Detected::Crashlytics,
+        _ if has_page_row => Detected::Crashlytics,
         (true, ..) => Detected::AppleText,
         (false, true, ..) => Detected::ExceptionLog,
         (false, false, true, _) => Detected::AndroidOrJava,

@@ -11,7 +11,8 @@ use crate::members::note_thrown;
 use crate::stack::{Origin, settle, unsettled};
 use backtrail_core::Avma;
 use backtrail_model::{
-    AppInfo, Backtrace, Frame, Image, Report, Section, Source, ThrowingRuntime, ThrownException,
+    AppInfo, Backtrace, Frame, Image, Report, ReportedSymbol, Section, Source, ThrowingRuntime,
+    ThrownException,
 };
 
 /// How Kotlin/Native announces an exception before it ends the process (`runtime/src/main/kotlin/kotlin/native/internal`).
@@ -126,6 +127,13 @@ impl Log<'_> {
             (self.is_announced, self.is_kotlins) = (true, true);
             self.name = Some(name.trim().to_owned());
             self.reason = reason.map(str::to_owned);
+            return;
+        }
+        if let Some(frame) = hockeys_row(text) {
+            let index = u32::try_from(self.rows.len()).unwrap_or(u32::MAX);
+            if self.rows.len() < self.limits.max_frames {
+                self.rows.push(Frame { index, ..frame });
+            }
             return;
         }
         // Its rows are `at 0   shared   0x1072e119b   kfun:f#<init>(kotlin.String?){} + 99`.
@@ -282,6 +290,32 @@ impl Log<'_> {
     }
 }
 
+/// A row as HockeyApp wrote them into trackers, of the app's own code alone: `ShopController;load:;ShopController.m;163`, of Swift's
+/// and C's functions `-;Shop.load() -> ();Shop.swift;12`. File and line may be missing.
+fn hockeys_row(text: &str) -> Option<Frame> {
+    let text = text.strip_prefix("<pre>").unwrap_or(text);
+    let text = text.strip_suffix("</pre>").unwrap_or(text);
+    let (rest, line) = text.rsplit_once(';')?;
+    let (rest, file) = rest.rsplit_once(';')?;
+    let (class, method) = rest.split_once(';')?;
+    let is_file = [".m", ".mm", ".swift", ".c", ".cpp", ".h"].iter().any(|end| file.ends_with(end));
+    let is_class = class == "-"
+        || !class.is_empty()
+            && class.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.'));
+    let is_line = line.bytes().all(|byte| byte.is_ascii_digit());
+    if !is_class || method.is_empty() || !is_line || !(is_file || file.is_empty() && line.is_empty()) {
+        return None;
+    }
+    let name = if class == "-" { method.to_owned() } else { format!("-[{class} {method}]") };
+    let symbol = ReportedSymbol {
+        name,
+        file: Some(file.to_owned()).filter(|file| !file.is_empty()),
+        line: line.parse().ok(),
+        ..ReportedSymbol::default()
+    };
+    Some(Frame { reported: Some(symbol), ..Frame::new(0) })
+}
+
 /// The images that rows tell of: `App + 1234` has the load address in it.
 fn images(frames: &[Frame]) -> Vec<Image> {
     let mut images: Vec<Image> = Vec::new();
@@ -387,6 +421,17 @@ mod tests {
         {
             assert!(parse(text.as_bytes(), &Limits::default()).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn rows_of_hockeyapp() {
+        let report = read_text(
+            "<pre>ShopController;load:;ShopController.m;163\n-;Shop.total() -> ();Shop.swift;12\n-;start;;</pre>\n\n*** Terminating app due to uncaught exception 'NSRangeException', reason: 'r'\n",
+        );
+        let frames = &report.process.backtraces[0].frames;
+        let names: Vec<_> = frames.iter().flat_map(Frame::names).collect();
+        assert_eq!(names, ["-[ShopController load:]", "Shop.total() -> ()", "start"]);
+        assert_eq!(frames[0].reported.as_ref().unwrap().line, Some(163));
     }
 
     #[test]

@@ -12,6 +12,7 @@ mod libraries;
 mod loader;
 mod logged;
 
+use crate::numbers::{fault_named, hex, signal_in_words};
 use backtrail_core::Avma;
 use backtrail_model::{AppInfo, Exception, Field, Report, Termination};
 use logged::Logged;
@@ -19,10 +20,16 @@ use logged::Logged;
 /// What Foundation logs of an exception that nobody caught.
 pub(crate) const ANNOUNCED: &str = "Terminating app due to uncaught exception '";
 
+/// What Foundation logs, with the stack, of auto layout off the main thread. The process goes on.
+pub(crate) const AUTO_LAYOUT: &str = "modifying the autolayout engine from a background thread";
+
 /// Words that stand somewhere in such a line.
-const WORDS: [&str; 5] = [
+const WORDS: [&str; 7] = [
     ANNOUNCED,
     "Main Thread Checker: UI API called on a background thread",
+    AUTO_LAYOUT,
+    // Foundation's `NSAssertionHandler`.
+    "*** Assertion failure in ",
     "malloc: *** error for object ",
     "BUG IN CLIENT OF ",
     "Simultaneous accesses to 0x",
@@ -38,6 +45,7 @@ pub(crate) fn is(line: &str) -> bool {
         return false;
     }
     let is_known = WORDS.iter().any(|words| line.contains(words))
+        || is_foundations(line)
         || swift(line).is_some()
         || stop(line).is_some()
         || thrown(line).is_some();
@@ -53,6 +61,17 @@ pub(crate) fn is(line: &str) -> bool {
         || exit_code::read(&logged).is_some()
 }
 
+/// Whether a line is the reason of an exception that Foundation raised, and nothing else: `*** -[__NSArrayM objectAtIndex:]: index 0 beyond
+/// bounds for empty array`.
+fn is_foundations(line: &str) -> bool {
+    let rest = line.strip_prefix("*** ").unwrap_or_default();
+    let Some((method, why)) = rest.split_once("]: ").filter(|_| rest.starts_with(['-', '+'])) else {
+        return false;
+    };
+    let is_method = method.get(1..2) == Some("[") && method.contains(' ') && !method.contains(['`', '"']);
+    is_method && !why.trim().is_empty()
+}
+
 /// The exception that a line names, where it is one of Objective-C: `'NSX', reason: 'why'` without Foundation's words before it,
 /// `Fatal Exception: NSX`, `NSX: why`. The reason may stand in the lines that follow.
 pub(crate) fn thrown(line: &str) -> Option<(&str, Option<&str>)> {
@@ -62,6 +81,13 @@ pub(crate) fn thrown(line: &str) -> Option<(&str, Option<&str>)> {
             && name.bytes().all(|byte| byte.is_ascii_alphanumeric())
     };
     let line = line.trim().trim_start_matches(['`', '>', ' ']);
+    // CoreFoundation logs it before it throws, and wrote so where nothing else is left.
+    const UNKNOWN: &str = "]: unrecognized selector sent to ";
+    if line.contains(UNKNOWN) {
+        let message = crate::log_prefix::plain(line).trim();
+        let is_whole = message.starts_with("-[") || message.starts_with("+[");
+        return is_whole.then_some(("NSInvalidArgumentException", Some(message)));
+    }
     if let Some((name, reason)) = line.strip_prefix('\'').and_then(|rest| rest.split_once("', reason: '")) {
         return is_class(name).then_some((name, Some(reason)));
     }
@@ -121,6 +147,9 @@ pub(crate) fn stop(line: &str) -> Option<Exception> {
             ..exception
         });
     }
+    if let Some(exception) = headed(kind, rest) {
+        return Some(exception);
+    }
     let is_exception = kind.starts_with("EXC_") && kind.bytes().all(|b| b.is_ascii_uppercase() || b == b'_');
     let (_, inside) = rest.split_once('(').filter(|_| is_exception && rest.starts_with("(code="))?;
     let inside = inside.split(')').next().unwrap_or_default();
@@ -140,6 +169,61 @@ pub(crate) fn stop(line: &str) -> Option<Exception> {
     }
     let codes = Some(inside.to_owned());
     Some(Exception { codes, raw_codes, address: address.filter(|_| kind == "EXC_BAD_ACCESS"), ..exception })
+}
+
+/// How pages of Crashlytics, Bugsnag, App Center and their kin head a crash: `EXC_BAD_ACCESS KERN_INVALID_ADDRESS 0x0000000000000010`,
+/// `EXC_BREAKPOINT 0x00000001a1b2c3d4`, `SIGABRT: ABORT`, `SIGSEGV: SEGV_MAPERR at 0x10`, `EXC_BAD_ACCESS: Attempted to dereference null
+/// pointer at 0x10.`
+fn headed(kind: &str, rest: &str) -> Option<Exception> {
+    let is_code = |word: &str| {
+        word.len() >= 4 && word.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_')
+    };
+    let name = kind.strip_suffix(':').unwrap_or(kind);
+    let signal = fault_named(name);
+    if signal.is_none() && !(name.starts_with("EXC_") && is_code(name)) {
+        return None;
+    }
+    let rest = rest.trim_end_matches('.');
+    // Pages have a colon there; without it backtrail writes so itself.
+    if signal.is_some() && !kind.ends_with(':') && rest.contains(" at 0x") {
+        return None;
+    }
+    let (what, address) = match rest.rsplit_once(" at 0x") {
+        Some((what, digits)) => (what, Some(format!("0x{digits}"))),
+        None => match rest.rsplit_once(' ').unwrap_or(("", rest)) {
+            (what, digits) if digits.starts_with("0x") && digits.len() >= 10 => {
+                (what, Some(digits.to_owned()))
+            }
+            _ => (rest, None),
+        },
+    };
+    if let Some(address) = &address {
+        hex(address)?;
+    }
+    // Of a signal its code alone is a whole head, behind a colon.
+    let is_said = is_code(what) && (address.is_some() || kind.ends_with(':'))
+        || what.is_empty() && address.is_some()
+        || what.starts_with("Attempted to dereference ") && address.is_some()
+        || kind.ends_with(':') && signal.is_some() && signal_in_words(what) == signal;
+    if !is_said {
+        return None;
+    }
+    let is_access = matches!(signal.unwrap_or(name), "EXC_BAD_ACCESS" | "SIGSEGV" | "SIGBUS")
+        || what.starts_with("KERN_")
+        || what.starts_with("EXC_");
+    let accessed = address.as_deref().and_then(hex).filter(|_| is_access && !what.is_empty());
+    let codes = match (what, address) {
+        ("", Some(address)) => address,
+        (what, Some(address)) => format!("{what} at {address}"),
+        (what, None) => what.to_owned(),
+    };
+    let mut exception = Exception { codes: Some(codes), ..Exception::default() };
+    match signal {
+        Some(signal) => exception.signal = Some(signal.to_owned()),
+        None => exception.kind = Some(name.to_owned()),
+    }
+    exception.address = accessed.map(Avma::new);
+    Some(exception)
 }
 
 /// A message of Swift's without the thread that Xcode puts in front.
@@ -297,6 +381,23 @@ mod tests {
             (Some("EXC_BAD_ACCESS"), &[1, 16][..])
         );
         for text in ["PHP Fatal error: x\n", "fatal error: all goroutines are asleep\n", "Thread 1: waits\n"]
+        {
+            assert!(parse(text.as_bytes(), &Limits::default()).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_pages_head_a_crash_with() {
+        let report =
+            parse(b"words\nEXC_BAD_ACCESS KERN_INVALID_ADDRESS 0x0000000000000010\n", &Limits::default())
+                .unwrap();
+        let exception = report.exception.unwrap();
+        assert_eq!(exception.kind.as_deref(), Some("EXC_BAD_ACCESS"));
+        assert_eq!(exception.address.map(backtrail_core::Avma::get), Some(16));
+        let report = parse(b"SIGABRT ABORT 0x00000001e4b2c3d4\n", &Limits::default()).unwrap();
+        assert_eq!(report.exception.unwrap().signal.as_deref(), Some("SIGABRT"));
+        for text in
+            ["EXC_BAD_ACCESS is raised 0x00000010\n", "EXC_BAD_ACCESS 0x1\n", "SIGSEGV means 0x0000000010\n"]
         {
             assert!(parse(text.as_bytes(), &Limits::default()).is_err(), "{text}");
         }

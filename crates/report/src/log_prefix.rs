@@ -21,7 +21,11 @@ fn behind_part(line: &str) -> Option<&str> {
     match line.bytes().next()? {
         b'[' => bracket(line),
         b'<' => level(line),
-        b'0'..=b'9' => log_line(line).map(|log| log.message).or_else(|| time(line)).or_else(|| redis(line)),
+        b'0'..=b'9' => log_line(line)
+            .map(|log| log.message)
+            .or_else(|| time(line))
+            .or_else(|| redis(line))
+            .or_else(|| numbered(line)),
         b'V' | b'D' | b'I' | b'W' | b'E' | b'F' if line.as_bytes().get(1) == Some(&b'/') => {
             log_line(line).map(|log| log.message)
         }
@@ -118,6 +122,23 @@ fn redis(line: &str) -> Option<&str> {
     is_time.then(|| message.strip_prefix(' ').unwrap_or(message))
 }
 
+/// A build service's `19:08:21.757 26 info flutter.tools `: time, number of the line, level, source.
+fn numbered(line: &str) -> Option<&str> {
+    const LEVELS: [&str; 8] = ["trace", "debug", "info", "warn", "warning", "error", "fatal", "critical"];
+    let mut words = line.splitn(5, ' ');
+    let (clock, number, level) = (words.next()?, words.next()?, words.next()?);
+    let is_clock = clock.len() >= 8
+        && clock.bytes().enumerate().all(|(at, byte)| match at {
+            2 | 5 => byte == b':',
+            8 => matches!(byte, b'.' | b','),
+            _ => byte.is_ascii_digit(),
+        });
+    let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    let is_level = LEVELS.iter().any(|known| level.eq_ignore_ascii_case(known));
+    let source = words.next().filter(|source| !source.is_empty() && is_clock && is_number && is_level);
+    source.map(|_| words.next().unwrap_or_default())
+}
+
 /// What Apple's log puts before a line, behind the time: `App[342:16833830] critical: `.
 fn unified(line: &str) -> Option<&str> {
     const LEVELS: [&str; 4] = ["critical: ", "error: ", "warning: ", "info: "];
@@ -150,7 +171,11 @@ fn syslog(line: &str) -> Option<&str> {
     let rest = line.get(month.len()..)?.strip_prefix(' ')?.trim_start();
     let (_, rest) = rest.split_once(' ').filter(|(day, _)| day.parse::<u8>().is_ok())?;
     let (_, rest) = rest.split_once(' ').filter(|(clock, _)| clock.len() >= 8 && clock.contains(':'))?;
-    let (_, rest) = rest.split_once(' ')?;
+    let (host, rest) = rest.split_once(' ')?;
+    // The page of a host, with a clock of twelve hours and no program: `Mar 14 02:53:16 PM  `.
+    if matches!(host, "AM" | "PM") {
+        return Some(rest.strip_prefix(' ').unwrap_or(rest));
+    }
     // Some have the level before the program: `host INFO program: `.
     let rest = match rest.split_once(' ') {
         Some((level, behind)) if level.len() <= 8 && level.bytes().all(|byte| byte.is_ascii_uppercase()) => {
@@ -194,6 +219,8 @@ mod tests {
             "[8761] 18 Apr 21:35:45 #   at x",
             "2018-12-04 13:15:55.000 My.App[342:16833830] critical:   at x",
             "[  +12 ms]   at x",
+            "19:08:21.757 26 info flutter.tools   at x",
+            "Mar 14 02:53:16 PM    at x",
             "web_1  |   at x",
             "web-1 | 2024-11-22T17:00:00Z   at x",
             "[123]   at x",

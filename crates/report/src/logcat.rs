@@ -38,7 +38,40 @@ fn of_logcat(start: &str) -> Option<LogLine<'_>> {
     let behind = behind_time(start);
     let found =
         behind.and_then(|rest| threadtime(rest).or_else(|| studio(rest)).or_else(|| studio_old(rest)));
-    found.or_else(|| brief(behind.unwrap_or(start))).or_else(|| compact(start))
+    found
+        .or_else(|| brief(behind.unwrap_or(start)))
+        .or_else(|| compact(start))
+        .or_else(|| brief(behind_clock(start)?))
+        .or_else(|| columns(start))
+}
+
+/// What stands behind a time alone: `16:26:39.159 A/DEBUG: `.
+fn behind_clock(line: &str) -> Option<&str> {
+    line.as_bytes().first().filter(|byte| byte.is_ascii_digit())?;
+    let (time, rest) = line.split_once(' ')?;
+    is_clock(time).then(|| rest.trim_start())
+}
+
+fn is_clock(time: &str) -> bool {
+    matches!(time.len(), 8 | 12)
+        && time.bytes().enumerate().all(|(at, byte)| match at {
+            2 | 5 => byte == b':',
+            8 => byte == b'.',
+            _ => byte.is_ascii_digit(),
+        })
+}
+
+/// Android Studio's columns without the time: `AndroidRuntime  E  FATAL EXCEPTION: main`, and `E  Process: …` below it. Only lines
+/// of Java's exceptions are known by so little.
+fn columns(start: &str) -> Option<LogLine<'_>> {
+    const BEGINS: [&str; 5] = ["FATAL EXCEPTION: ", "Process: ", "Caused by: ", "at ", "java."];
+    let (tag, rest) = match start.strip_prefix("AndroidRuntime") {
+        Some(rest) => ("AndroidRuntime", rest.strip_prefix("  ")?.trim_start()),
+        None => ("", start),
+    };
+    let message = rest.strip_prefix("E  ")?;
+    let begin = message.trim_start();
+    BEGINS.iter().any(|known| begin.starts_with(known)).then(|| LogLine::new("E", tag, message))
 }
 
 /// What stands behind a date and a time.
@@ -127,13 +160,7 @@ fn compact(line: &str) -> Option<LogLine<'_>> {
     // This, too, is asked of every line.
     line.as_bytes().first().filter(|byte| byte.is_ascii_digit())?;
     let (time, rest) = line.split_once(' ')?;
-    let is_time = matches!(time.len(), 8 | 12)
-        && time.bytes().enumerate().all(|(at, byte)| match at {
-            2 | 5 => byte == b':',
-            8 => byte == b'.',
-            _ => byte.is_ascii_digit(),
-        });
-    if !is_time {
+    if !is_clock(time) {
         return None;
     }
     let rest = match rest.split_once(' ').filter(|(ids, _)| is_ids(ids)) {
@@ -180,6 +207,7 @@ mod tests {
             ("17:05:04.647 29547-29547 com.example.shop   A      #00 pc 12  /a", ""),
             ("17:05:04.647  A      #00 pc 12  /a", ""),
             ("17:05:04 A DEBUG :     #00 pc 12  /a", "DEBUG"),
+            ("17:05:04.647 A/DEBUG:     #00 pc 12  /a", "DEBUG"),
             ("[  +21 ms]     #00 pc 12  /a", ""),
             ("[        ] F/libc    (1234):     #00 pc 12  /a", "libc"),
         ] {
@@ -187,8 +215,12 @@ mod tests {
             assert_eq!(found.tag, tag, "{line}");
             assert_eq!(found.message, "    #00 pc 12  /a", "{line}");
         }
+        let found = log_line("         AndroidRuntime  E  FATAL EXCEPTION: main").unwrap();
+        assert_eq!((found.tag, found.message), ("AndroidRuntime", "FATAL EXCEPTION: main"));
+        assert_eq!(log_line("    E      at a.b.C.d(C.java:1)").unwrap().message, "    at a.b.C.d(C.java:1)");
         for line in [
             "",
+            "E  words",
             "words",
             "at a.b(C.java:1)",
             "11-22 17:00:00.123",

@@ -20,25 +20,61 @@ pub(crate) fn mach_exception(number: u64) -> Option<&'static str> {
     })
 }
 
-/// The signal of that number. Linux and Apple's systems agree on most.
+/// The name of a Mach exception, or that it is none that is known.
+pub(crate) fn exception_name(number: u64) -> String {
+    mach_exception(number).map_or_else(|| format!("exception {number}"), str::to_owned)
+}
+
+/// A signal.
+struct Signal {
+    name: &'static str,
+    on_linux: u64,
+    on_apples: u64,
+    /// Whether an end by it tells of a fault or a limit. Others are how users, timers and terminals end a program.
+    is_fault: bool,
+}
+
+const fn fault(name: &'static str, on_linux: u64, on_apples: u64) -> Signal {
+    Signal { name, on_linux, on_apples, is_fault: true }
+}
+
+const fn request(name: &'static str, number: u64) -> Signal {
+    Signal { name, on_linux: number, on_apples: number, is_fault: false }
+}
+
+/// Linux and Apple's systems agree on the numbers of most.
+const SIGNALS: [Signal; 15] = [
+    request("SIGHUP", 1),
+    request("SIGINT", 2),
+    fault("SIGQUIT", 3, 3),
+    fault("SIGILL", 4, 4),
+    fault("SIGTRAP", 5, 5),
+    fault("SIGABRT", 6, 6),
+    fault("SIGBUS", 7, 10),
+    fault("SIGFPE", 8, 8),
+    fault("SIGKILL", 9, 9),
+    fault("SIGSEGV", 11, 11),
+    fault("SIGPIPE", 13, 13),
+    request("SIGALRM", 14),
+    fault("SIGTERM", 15, 15),
+    fault("SIGXCPU", 24, 24),
+    fault("SIGSYS", 31, 12),
+];
+
+/// The signal of that number.
 pub(crate) fn signal(number: u64, is_linux: bool) -> Option<&'static str> {
-    Some(match (number, is_linux) {
-        (1, _) => "SIGHUP",
-        (2, _) => "SIGINT",
-        (3, _) => "SIGQUIT",
-        (4, _) => "SIGILL",
-        (5, _) => "SIGTRAP",
-        (6, _) => "SIGABRT",
-        (7, true) | (10, false) => "SIGBUS",
-        (8, _) => "SIGFPE",
-        (9, _) => "SIGKILL",
-        (11, _) => "SIGSEGV",
-        (31, true) | (12, false) => "SIGSYS",
-        (13, _) => "SIGPIPE",
-        (14, _) => "SIGALRM",
-        (15, _) => "SIGTERM",
-        _ => return None,
-    })
+    let has_number = |signal: &&Signal| number == if is_linux { signal.on_linux } else { signal.on_apples };
+    SIGNALS.iter().find(has_number).map(|signal| signal.name)
+}
+
+/// The signal of that name, where an end by it tells of a fault or a limit.
+pub(crate) fn fault_named(name: &str) -> Option<&'static str> {
+    SIGNALS.iter().find(|signal| signal.is_fault && signal.name == name).map(|signal| signal.name)
+}
+
+/// The signal of that number on Linux, where an end by it tells of a fault or a limit.
+pub(crate) fn fault_numbered(number: u64) -> Option<&'static str> {
+    SIGNALS.iter().find(|signal| signal.is_fault && signal.on_linux == number).map(|signal| signal.name)
 }
 
 /// A number with `0x` before it.
@@ -51,20 +87,45 @@ pub(crate) fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// The signal that words stand for, as C libraries and runtimes have them: `Segmentation fault`, `Bus error: 10`.
+/// Words for signals, as C libraries, shells and runtimes have them, and whether they stand alone for an end by that signal:
+/// programs say the others for other reasons. Longer ones come before their beginnings.
+const SIGNAL_WORDS: [(&str, &str, bool); 14] = [
+    ("segmentation fault", "SIGSEGV", true),
+    ("segmentation violation", "SIGSEGV", false),
+    ("bus error", "SIGBUS", true),
+    ("illegal instruction", "SIGILL", true),
+    ("illegal hardware instruction", "SIGILL", false),
+    ("floating point exception", "SIGFPE", true),
+    ("floating-point exception", "SIGFPE", false),
+    ("trace/breakpoint trap", "SIGTRAP", true),
+    ("trace/bpt trap", "SIGTRAP", true),
+    ("trace trap", "SIGTRAP", false),
+    ("abort trap", "SIGABRT", true),
+    ("aborted", "SIGABRT", false),
+    ("abort", "SIGABRT", false),
+    ("killed", "SIGKILL", false),
+];
+
+/// The signal that the words at the beginning of a text stand for.
+pub(crate) struct SignalWords<'t> {
+    pub(crate) signal: &'static str,
+    /// Whether the words are a whole message by themselves, in the C library's letters.
+    pub(crate) stand_alone: bool,
+    /// What follows the words.
+    pub(crate) rest: &'t str,
+}
+
+impl<'t> SignalWords<'t> {
+    pub(crate) fn read(text: &'t str) -> Option<Self> {
+        let begins =
+            |known: &str| text.get(..known.len()).is_some_and(|head| head.eq_ignore_ascii_case(known));
+        let (words, signal, stand_alone) = SIGNAL_WORDS.iter().find(|(known, ..)| begins(known))?;
+        let is_upper = text.starts_with(|first: char| first.is_ascii_uppercase());
+        Some(Self { signal, stand_alone: *stand_alone && is_upper, rest: text.get(words.len()..)? })
+    }
+}
+
+/// The signal that words stand for: `Segmentation fault`, `Bus error: 10`.
 pub(crate) fn signal_in_words(words: &str) -> Option<&'static str> {
-    const WORDS: [(&str, &str); 9] = [
-        ("segmentation fault", "SIGSEGV"),
-        ("segmentation violation", "SIGSEGV"),
-        ("bus error", "SIGBUS"),
-        ("illegal instruction", "SIGILL"),
-        ("floating point exception", "SIGFPE"),
-        ("floating-point exception", "SIGFPE"),
-        ("aborted", "SIGABRT"),
-        ("abort", "SIGABRT"),
-        ("trace/breakpoint trap", "SIGTRAP"),
-    ];
-    let words = words.trim();
-    let begins = |known: &str| words.get(..known.len()).is_some_and(|head| head.eq_ignore_ascii_case(known));
-    WORDS.iter().find(|(known, _)| begins(known)).map(|(_, signal)| *signal)
+    SignalWords::read(words.trim()).map(|words| words.signal)
 }

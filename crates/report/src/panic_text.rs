@@ -290,6 +290,9 @@ fn frame(line: &str) -> Option<Frame> {
             offset: hex_value(offset.trim()),
             ..ReportedSymbol::default()
         });
+    } else if rest.contains('.') && !rest.trim().contains(' ') {
+        // The symbol was cut off.
+        frame.image_name = Some(rest.trim().to_owned());
     }
     Some(frame)
 }

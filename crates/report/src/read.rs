@@ -3,7 +3,7 @@
 use crate::detect::BYTE_ORDER_MARK;
 use crate::{
     Detected, Error, ErrorKind, Limits, android, apple_ips, apple_text, bugsnag, call_tree, crashlytics,
-    detect, exception_log, jetsam_text, kscrash, metrickit, panic_text, plcrash, runtimes, sentry,
+    detect, exception_log, fragment, jetsam_text, kscrash, metrickit, panic_text, plcrash, runtimes, sentry,
     swift_backtrace, thrown_script,
 };
 use backtrail_model::{Report, Section, Source};
@@ -59,7 +59,7 @@ fn read(input: &[u8], limits: &Limits) -> Result<Report, Error> {
         Detected::Runtimes(kind) => runtimes::read(kind, input, start_of_text(kind, input), limits)?
             .ok_or_else(|| unrecognized(input)),
         Detected::TombstoneProto => Ok(android::proto::read(input, limits)),
-        Detected::Unknown => Err(unrecognized(input)),
+        Detected::Unknown => fragment::read(input, limits).ok_or_else(|| unrecognized(input)),
     }
 }
 

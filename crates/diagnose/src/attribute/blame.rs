@@ -2,6 +2,7 @@
 
 use super::Layer;
 use crate::Explanation;
+use crate::explain::debugger_stop::DAMAGED_HEAP;
 use crate::names::{base_name, cite};
 use crate::owners::of_frame;
 use crate::suspect::Suspect;
@@ -40,6 +41,11 @@ pub(super) fn undecidable(explanation: &Explanation) -> Option<&'static str> {
     if explanation.rule == "v8-fatal" {
         return Some(
             "not decidable: the stack is the engine's own way to the end; whose objects fill the heap is not on it",
+        );
+    }
+    if explanation.rule == "debugger-stop" && explanation.title.starts_with(DAMAGED_HEAP) {
+        return Some(
+            "not decidable: who wrote the pointer that the allocator came upon is seldom on the stack",
         );
     }
     let is_of = |words: &[&str]| words.iter().any(|word| explanation.title.contains(word));

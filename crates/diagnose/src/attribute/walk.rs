@@ -247,7 +247,12 @@ fn is_cut(report: &Report, frames: &[Frame]) -> bool {
     let begins = |frame: Option<&Frame>| {
         frame.is_some_and(|frame| is_any_of(frame, &BASES) || is_any_of(frame, &OUTERMOST))
     };
-    is_text && report.process.images.is_empty() && (begins(frames.first()) || !begins(frames.last()))
+    // `sample` states the image in each row: one without was cut, and what it called is not there.
+    let is_broken = report.source == Source::AppleSamples
+        && frames.first().is_some_and(|frame| frame.image_name.is_none() && frame.names().next().is_some());
+    is_text
+        && report.process.images.is_empty()
+        && (begins(frames.first()) || !begins(frames.last()) || is_broken)
 }
 
 /// All frames are the system's, or there are none.

@@ -8,6 +8,7 @@ use super::draft::Draft;
 use super::facts::{Facts, field};
 use super::sender::sent_from_outside;
 use super::tables::exceptions::signal_by_name;
+use super::tables::java_exceptions::{EXCEPTIONS, SAID_BY_LIBRARIES};
 use super::words::one_line;
 use crate::names::{cite, describe, image_name, image_of};
 use crate::suspect::{hides_script, is_system, is_web_view};
@@ -365,44 +366,6 @@ pub(super) fn null_access(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     true
 }
 
-/// What to know of exceptions that are common.
-const EXCEPTIONS: [(&str, &str); 16] = [
-    (
-        "java.lang.NullPointerException",
-        "A method was called on, or a field read of, a reference that is null.",
-    ),
-    (
-        "java.lang.OutOfMemoryError",
-        "No memory was left on the Java heap, for a thread, or for a bitmap. The stack shows who asked last, which is often not who holds the memory.",
-    ),
-    ("java.lang.StackOverflowError", "The stack of the thread is used up: a recursion without an end."),
-    ("java.lang.ClassCastException", "An object is of another class than the code takes it for."),
-    ("java.lang.IllegalStateException", "A call came at a time when the object does not allow it."),
-    ("java.lang.IllegalArgumentException", "An argument has a value that the method does not take."),
-    ("java.lang.IndexOutOfBoundsException", "An index lies outside of the list or array."),
-    ("java.lang.ArrayIndexOutOfBoundsException", "An index lies outside of the array."),
-    (
-        "java.lang.UnsatisfiedLinkError",
-        "A native library or method was not found: not packaged for this processor, or renamed.",
-    ),
-    ("java.lang.NoClassDefFoundError", "A class is missing at run time: shrunk away, or not packaged."),
-    (
-        "java.lang.NoSuchMethodError",
-        "A method is missing at run time: shrunk away, or of another version of the library.",
-    ),
-    ("java.lang.SecurityException", "A permission is missing."),
-    (
-        "java.util.ConcurrentModificationException",
-        "A collection was changed while it was iterated, by the loop itself or by another thread.",
-    ),
-    ("android.os.NetworkOnMainThreadException", "The network was used on the main thread."),
-    (
-        "android.os.TransactionTooLargeException",
-        "More was sent to another process at once than the limit of about 1 MB.",
-    ),
-    ("android.os.DeadObjectException", "The process that was called is gone."),
-];
-
 /// A Java exception that nobody caught.
 pub(super) fn java_exception(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     let exception = facts.exception();
@@ -432,12 +395,33 @@ pub(super) fn java_exception(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     let is_told = explained == "java.lang.UnsatisfiedLinkError" && super::link_error::tell(told, draft);
     // What wraps a cause explains nothing.
     let known = EXCEPTIONS.iter().find(|(known, _)| *known == explained).filter(|_| !is_told);
-    known.iter().for_each(|(_, meaning)| draft.say(*meaning));
+    let of_library = SAID_BY_LIBRARIES.iter().find(|(begin, _)| told.contains(begin));
+    match of_library {
+        Some((_, meaning)) => draft.say(*meaning),
+        None => known.iter().for_each(|(_, meaning)| draft.say(*meaning)),
+    }
+    if let Some(call) = other_process(facts) {
+        draft.say(format!("It was thrown in the process that `{call}` called, mostly the system's, and handed back from there (`Parcel.readException`): its own stack is not in this text."));
+    }
     if explained == "java.lang.OutOfMemoryError" {
         super::java_memory::tell(told, draft);
     }
     draft.next("Look at the innermost frame of the root cause that is the app's own.");
     true
+}
+
+/// The call into another process that handed an exception back.
+///
+/// Source: Android's `Parcel.readException`, "Special function for reading an exception result from the header of a parcel, to be used
+/// after receiving the result of a transaction".
+fn other_process<'r>(facts: &Facts<'r>) -> Option<&'r str> {
+    /// `createExceptionOrNull`, `createException`, `readException` twice, and `DatabaseUtils` before them.
+    const DEPTH: usize = 6;
+    let name = |frame: &'r backtrail_model::Frame| frame.names().next();
+    let at = facts.fault_frames.iter().take(DEPTH).rposition(|frame| {
+        name(frame).is_some_and(|name| name.starts_with("android.os.Parcel.readException"))
+    })?;
+    facts.fault_frames.get(at + 1).and_then(name)
 }
 
 /// React Native throws this in Java for an error of JavaScript that nobody caught: its message is that error, and perhaps its stack.

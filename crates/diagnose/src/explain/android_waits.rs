@@ -19,7 +19,13 @@ fn waits_for(thread: &Thread) -> Option<(&str, Option<u64>)> {
         let rest = WAITING.iter().find_map(|words| line.strip_prefix(words))?.trim_start();
         Some((lock(rest)?, rest))
     })?;
-    let holder = line.1.rsplit_once("held by thread ").and_then(|(_, number)| number.trim().parse().ok());
+    // Dalvik, up to Android 4.4, writes `held by tid=26 (name)`.
+    let (_, rest) = line
+        .1
+        .rsplit_once("held by thread ")
+        .or_else(|| line.1.rsplit_once("held by tid="))
+        .unwrap_or_default();
+    let holder = rest.split_whitespace().next().and_then(|number| number.parse().ok());
     Some((line.0, holder))
 }
 
@@ -216,7 +222,12 @@ pub(super) fn anr(facts: &Facts<'_>, draft: &mut Draft) -> bool {
             }
             None => draft.lead(
                 title("the main thread waits for a lock"),
-                format!("The main thread waits for {lock}; the trace does not tell who holds it."),
+                match number {
+                    Some(number) => format!(
+                        "The main thread waits for {lock}, which thread {number} holds; the text does not have its stack."
+                    ),
+                    None => format!("The main thread waits for {lock}; the trace does not tell who holds it."),
+                },
             ),
         }
         draft.say(format!("The main thread is{}.", place.trim_start_matches(',')));

@@ -4,7 +4,9 @@ use super::facts::{Class, class_of};
 use super::file_lock::holders;
 use super::kill::{Blame, killing};
 use crate::names::{base_name, image_name, main_thread, own_frames, thread_label};
-use crate::suspect::skip::{frames_of_abort, inlined_help, is_end_or_throw, is_library_only};
+use crate::suspect::skip::{
+    frames_of_abort, inlined_help, is_end_or_throw, is_library_only, is_reporters_name,
+};
 use crate::suspect::{
     at_terminate, behind_throw, fault_stack, handlers_frames, hides_script, is_system, suspect_on,
 };
@@ -65,6 +67,9 @@ pub(crate) fn fault_place(report: &Report) -> Option<FaultPlace<'_>> {
     if hides_script(report) {
         return None;
     }
+    if is_recorder(report) && !report.process.backtraces.iter().any(|stack| stack.is_exception) {
+        return None;
+    }
     let killing = killing(report);
     let is_privacy = killing
         .as_ref()
@@ -91,6 +96,13 @@ pub(crate) fn fault_place(report: &Report) -> Option<FaultPlace<'_>> {
     Some(FaultPlace::Stack(stack, frames))
 }
 
+/// Whether the thread that crashed is the one that Crashlytics, or Fabric before it, records exceptions on.
+pub(super) fn is_recorder(report: &Report) -> bool {
+    let thread = report.crashed();
+    let name = thread.and_then(|thread| thread.name.as_deref().or(thread.queue.as_deref()));
+    name.is_some_and(|name| name.contains("crashlytics.") && name.contains(".exception"))
+}
+
 fn on<'r>(report: &'r Report, stack: String, frames: &'r [Frame]) -> Option<Blamed<'r>> {
     let suspect = suspect_on(report, &stack, frames).filter(|suspect| !suspect.is_entry);
     if let Some(suspect) = suspect {
@@ -98,7 +110,9 @@ fn on<'r>(report: &'r Report, stack: String, frames: &'r [Frame]) -> Option<Blam
     }
     // A call that does not return bears the next function's name, which is of the same kind in the system's libraries.
     let name = |frame: &&'r Frame| frame.names().next().or_else(|| frame.follows());
-    let ends = |frame: &&'r Frame| name(frame).is_some_and(|name| is_end_or_throw(base_name(name)));
+    let ends = |frame: &&'r Frame| {
+        name(frame).is_some_and(|name| is_end_or_throw(base_name(name)) || is_reporters_name(base_name(name)))
+    };
     let is_abort = class_of(report) == Class::Abort;
     let own = if is_abort { frames_of_abort(frames) } else { 0 };
     let start = handlers_frames(frames).max(own).max(behind_throw(frames)).max(at_terminate(frames));

@@ -16,6 +16,7 @@ mod android_waits;
 mod bad_access;
 pub(crate) mod blamed;
 mod captures;
+pub(crate) mod debugger_stop;
 mod draft;
 mod esr;
 mod events;
@@ -208,7 +209,7 @@ static RUNTIMES_LEADING: [Leading; 12] = [
     leading("v8-fatal", runtime_reports::v8_fatal),
     leading("runtime-exception", runtime_reports::thrown),
     leading("java-error-log", java_error_log::explain),
-    leading("debugger-stop", runtime_reports::stopped),
+    leading("debugger-stop", debugger_stop::stopped),
     leading("windows-error", windows::error),
     leading("runtime-anything", runtime_reports::anything),
 ];

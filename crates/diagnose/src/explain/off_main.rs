@@ -4,7 +4,7 @@ use super::draft::Draft;
 use super::facts::Facts;
 use super::tables::throwers::method;
 use crate::names::{cite, own_frames, thread_label};
-use backtrail_model::{Frame, Thread};
+use backtrail_model::{Frame, Source, Thread};
 
 /// The queue of the main thread.
 const MAIN: &str = "com.apple.main-thread";
@@ -42,13 +42,26 @@ const CLASSES: [&str; 21] = [
 
 /// Adds that the thread that crashed is at work inside of a class of UIKit or AppKit, and is not the main thread.
 pub(super) fn add(facts: &Facts<'_>, draft: &mut Draft) {
-    let Some(thread) = facts.thread.filter(|thread| is_other(thread)) else { return };
+    // Apple numbers the main thread 0; reporters' own texts count as they list.
+    let is_numbered = matches!(facts.report.source, Source::AppleText | Source::AppleIps)
+        && facts.report.exception.is_some()
+        && facts
+            .thread
+            .is_some_and(|thread| thread.number > 0 && thread.queue.is_none() && thread.name.is_none());
+    let Some(thread) = facts.thread.filter(|thread| is_numbered || is_other(thread)) else { return };
     let frames = own_frames(facts.report, &thread.frames);
     let Some(frame) = frames.iter().take(MAX_FRAMES).find(|frame| is_main_only(frame)) else { return };
-    let queue = thread.queue.as_deref().unwrap_or_default();
-    draft.say(format!(
-        "The code is inside of UIKit or AppKit on the queue {queue}, which is not the main thread's."
-    ));
+    draft.say(match thread.queue.as_deref().or(thread.name.as_deref()) {
+        Some(queue) => {
+            format!(
+                "The code is inside of UIKit or AppKit on the queue {queue}, which is not the main thread's."
+            )
+        }
+        None => format!(
+            "The code is inside of UIKit or AppKit on thread {}, which is not the main thread.",
+            thread.number
+        ),
+    });
     draft.cause("A view, a window or the application's object used off the main thread: these may be used on it alone.");
     draft.next("Send that work to the main queue, and run with the Main Thread Checker: it names the call.");
     draft.evidence(cite(facts.report, &thread_label(thread), frame));
@@ -56,7 +69,16 @@ pub(super) fn add(facts: &Facts<'_>, draft: &mut Draft) {
 
 /// Whether the report says that the thread served a queue, and that was the app's or a library's.
 fn is_other(thread: &Thread) -> bool {
-    let queue = thread.queue.as_deref();
+    // Crashlytics heads a stack with the queue's name or the thread's; the web view's own thread may use some of UIKit.
+    let heading = || {
+        let name = thread.name.as_deref()?;
+        let is_queues = name.starts_with("NSOperationQueue ")
+            || name.contains(" (QOS: ")
+            || name.starts_with("com.") && !name.contains(' ');
+        Some(name)
+            .filter(|name| is_queues && !name.contains("WebThread") && !name.to_lowercase().contains("uikit"))
+    };
+    let queue = thread.queue.as_deref().or_else(heading);
     queue.is_some_and(|queue| queue != MAIN && !queue.starts_with("com.apple.UIKit"))
 }
 

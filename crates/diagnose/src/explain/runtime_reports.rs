@@ -1,14 +1,13 @@
 //! Rules for what runtimes, sanitizers, debuggers and Linux's kernel wrote: they say themselves what happened.
 
 use super::blamed::V8_FATAL;
+use super::debugger_stop::{NULL_PAGE, recursion, said};
 use super::draft::Draft;
 use super::facts::{Facts, field};
-use super::failed_instruction::{aligned_move, illegal};
+use super::failed_instruction::aligned_move;
 use super::tables::exceptions::signal_by_name;
 use super::tables::runtime_reports::{EXCEPTIONS, FINDINGS, GO, KERNEL};
-use super::thrown::cpp;
 use super::words::one_line;
-use super::{abort, captures, stack, trap};
 use crate::names::{describe, source_of};
 use backtrail_model::{Exception, Language, Report, Source};
 
@@ -117,6 +116,7 @@ pub(super) fn linux_kernel(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     for info in facts.report.app_info.iter().skip(1).take(6) {
         info.lines.iter().for_each(|line| draft.evidence(line));
     }
+    page_fault(facts, draft);
     let is_told = kind == "general protection fault" && aligned_move(facts, draft);
     let guesses = facts.frames.iter().filter(|frame| frame.trust == backtrail_core::Trust::Scan).count();
     if guesses > 0 {
@@ -129,6 +129,32 @@ pub(super) fn linux_kernel(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     }
     true
 }
+
+/// What x86's kernel says beside the address of a fault, and which oops since the start it is.
+///
+/// Source: Linux `arch/x86/mm/fault.c` (`show_fault_oops`), `arch/x86/kernel/dumpstack.c` (`__die_header`).
+fn page_fault(facts: &Facts<'_>, draft: &mut Draft) {
+    let text = || facts.report.sections.iter().flat_map(|section| section.text.lines());
+    let said = || facts.report.app_info.iter().flat_map(|info| info.lines.iter().map(String::as_str));
+    let lines = || said().chain(text()).take(MAX_LINES);
+    if lines().any(|line| line.contains("#PF: error_code(") && line.contains("reserved bit violation")) {
+        draft.say(
+            "A table of pages has bits set that must be clear: the table itself was overwritten, or is none.",
+        );
+    }
+    // `Oops: 0002 [#3] SMP`: the first since the start is 1.
+    let number = |line: &str| {
+        let (_, rest) = line.split_once("Oops: ").or_else(|| line.split_once("Internal error: "))?;
+        rest.split_once("[#")?.1.split_once(']')?.0.parse::<u32>().ok()
+    };
+    if let Some(number) = lines().find_map(number).filter(|number| *number > 1) {
+        draft.say(format!("It is oops {number} since the start: the first one tells more, since this one may follow from it."));
+        draft.next("Look for the first oops in the log.");
+    }
+}
+
+/// So many lines of a kernel's log are searched.
+const MAX_LINES: usize = 4096;
 
 /// The message without what differs from one time to the next: processor, task, address, time.
 fn kernel_title(message: &str) -> String {
@@ -176,6 +202,11 @@ pub(super) fn go(facts: &Facts<'_>, draft: &mut Draft) -> bool {
         return true;
     };
     let message = exception.message.as_deref().unwrap_or_default();
+    // Go's runtime says it of each signal for an address in the first page (`sigpanic` in `runtime/signal_unix.go`); that line may
+    // have been cut.
+    let is_nil =
+        message.starts_with("[signal SIG") && exception.address.is_some_and(|it| it.get() < NULL_PAGE);
+    let message = if is_nil { "invalid memory address or nil pointer dereference" } else { message };
     let title =
         if kind == "data race" { "Go: data race".to_owned() } else { format!("Go {kind}: {message}") };
     let known = GO.iter().find(|(text, ..)| message.contains(text) || kind == *text);
@@ -329,7 +360,11 @@ pub(super) fn thrown(facts: &Facts<'_>, draft: &mut Draft) -> bool {
                 .to_owned()
         }
         (None, None) if kind.is_empty() || is_plain || kind == "Unhandled exception" => {
-            format!("An exception was raised in {what}, and nothing caught it.")
+            let class = message.split(['(', ':']).next().unwrap_or_default();
+            meaning(class).map_or_else(
+                || format!("An exception was raised in {what}, and nothing caught it."),
+                str::to_owned,
+            )
         }
         (None, None) => format!("{kind} was raised in {what}, and nothing caught it."),
     };
@@ -365,8 +400,19 @@ pub(super) fn thrown(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     true
 }
 
-/// What PHP and Node.js tell in some of their messages.
+/// What PHP, JavaScript's engines, Flutter and Node.js tell in some of their messages.
 fn told_by_runtime(facts: &Facts<'_>, what: &str, message: &str, draft: &mut Draft) {
+    if what == "Dart" && message.starts_with("MissingPluginException(") {
+        draft.causes(&[
+            "The app was not stopped and built anew after the plugin was added: a hot restart does not add code of the phone's side.",
+            "The plugin has no code for this system, or none for this method.",
+            "The plugins are not registered: Flutter in an app of somebody else's, another isolate or engine; or a release build took the class away.",
+        ]);
+        draft.next("Stop the app, clean, and build it anew; then look at the plugin's code of the phone's side for that method and channel.");
+    }
+    if what == "JavaScript" && reads_of_nothing(message) {
+        draft.say("A member was read or set, or a method called, of something that is undefined or null.");
+    }
     // PHP names the call that handed over a value of a wrong type.
     if what == "PHP"
         && let Some((_, call)) = message.split_once(", called in ")
@@ -390,6 +436,18 @@ fn told_by_runtime(facts: &Facts<'_>, what: &str, message: &str, draft: &mut Dra
         }
         draft.next("Try the newest release of that line of Node.js, and search its issues for the innermost functions.");
     }
+}
+
+/// Whether a TypeError is of a value that is not there: V8's words, old and new, JavaScriptCore's, Firefox's.
+fn reads_of_nothing(message: &str) -> bool {
+    let is_none = |text: &str| text.contains("undefined") || text.contains("null");
+    (message.starts_with("Cannot read propert") || message.starts_with("Cannot set propert"))
+        && is_none(message)
+        || ["undefined is not an object", "null is not an object"]
+            .iter()
+            .any(|begin| message.starts_with(begin))
+        || message.ends_with(" is undefined")
+        || message.ends_with(" is null")
 }
 
 /// The innermost exception of .NET where the outermost only hands it on: the reader marks its stack. Of Python, the only exception
@@ -434,90 +492,16 @@ fn language(report: &Report) -> &'static str {
 
 /// What a well-known exception says.
 fn meaning(kind: &str) -> Option<&'static str> {
-    EXCEPTIONS.iter().find(|(name, _)| *name == kind).map(|(_, meaning)| *meaning)
-}
-
-/// A debugger's stacks, or CASR's report: the signal, or CASR's judgement.
-pub(super) fn stopped(facts: &Facts<'_>, draft: &mut Draft) -> bool {
-    let exception = facts.exception();
-    match facts.report.source {
-        Source::Casr => {
-            let kind = exception.kind.as_deref().unwrap_or("a crash");
-            let meaning = exception.message.as_deref().unwrap_or("CASR does not say what happened");
-            draft.lead(format!("CASR: {kind}"), format!("{}.", meaning.trim_end_matches('.')));
-            let severity = facts.report.fields.iter().find(|field| field.key == "CrashSeverity.Type");
-            severity
-                .into_iter()
-                .for_each(|field| draft.evidence(format!("CASR's judgement: {}", field.value)));
-            true
-        }
-        Source::DebuggerBacktrace => {
-            if said(facts, draft) || recursion(facts, draft) {
-                return true;
-            }
-            if exception.kind.as_deref() == Some("EXCEPTION_ILLEGAL_INSTRUCTION") && illegal(facts, draft) {
-                return true;
-            }
-            let Some(signal) = exception.signal.as_deref().or(exception.kind.as_deref()) else {
-                return false;
-            };
-            let meaning =
-                signal_by_name(signal).map(|known| format!(": {}", known.meaning)).unwrap_or_default();
-            let null = exception.address.filter(|address| address.get() < NULL_PAGE && signal == "SIGSEGV");
-            match null {
-                Some(address) => {
-                    draft.lead(
-                        format!("Null pointer access at {address} ({signal})"),
-                        format!("The program got {signal}: it used memory at {address}, next to null."),
-                    );
-                    draft.cause("A pointer that was never set, was cleared, or is the unchecked result of a call that failed.");
-                }
-                None => draft.lead(
-                    format!("The program got {signal}"),
-                    format!("It was stopped by {signal}{meaning}."),
-                ),
-            }
-            draft.evidence(exception.codes.as_deref().unwrap_or_default());
-            true
-        }
-        _ => false,
-    }
-}
-
-/// No system maps anything below.
-const NULL_PAGE: u64 = 0x1000;
-
-/// What the program had printed of its end before the debugger stopped it.
-fn said(facts: &Facts<'_>, draft: &mut Draft) -> bool {
-    let has_said = !facts.said.is_empty()
-        && (captures::c_library_message(facts, draft) || abort::assertion(facts, draft) || cpp(facts, draft));
-    has_said || matches!(facts.signal(), "SIGABRT" | "") && trap::telling_frame(facts, draft)
-}
-
-/// A stack of thousands of frames, or one that repeats.
-fn recursion(facts: &Facts<'_>, draft: &mut Draft) -> bool {
-    /// No program calls so deep without a loop in it.
-    const DEPTH: u32 = 1000;
-    let frames = facts.fault_frames;
-    let deepest = frames.iter().map(|frame| frame.index).max().unwrap_or_default();
-    let is_fault = matches!(facts.signal(), "" | "SIGSEGV" | "SIGBUS");
-    if !is_fault || deepest < DEPTH && stack::repeat(frames).is_none() {
-        return false;
-    }
-    draft.lead(
-        "Stack overflow, very probably",
-        format!("The stack has more than {deepest} frames: calls that lead back to themselves used it up."),
-    );
-    let cited = frames.first().into_iter().chain(frames.get(1));
-    cited.for_each(|frame| draft.evidence(facts.cite(frame)));
-    draft.cause("A recursion without an end: a function, property or observer that leads back to itself; methods that were exchanged twice.");
-    draft.next("Look at the frames that repeat and at the condition that should end them.");
-    true
+    // Unity's log leaves the namespace out.
+    let is_it = |name: &str| name == kind || name.strip_prefix("System.") == Some(kind);
+    EXCEPTIONS.iter().find(|(name, _)| is_it(name)).map(|(_, meaning)| *meaning)
 }
 
 /// Stacks, and nothing that says why they were taken.
 pub(super) fn anything(facts: &Facts<'_>, draft: &mut Draft) -> bool {
-    if facts.report.source == Source::DebuggerBacktrace && recursion(facts, draft) {
+    if facts.report.source == Source::DebuggerBacktrace
+        && (recursion(facts, draft) || super::swift::runtime_failure(facts, draft))
+    {
         return true;
     }
     let process = &facts.report.process;

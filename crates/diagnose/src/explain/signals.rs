@@ -1,5 +1,6 @@
 //! Signals that no other rule explains, and what the words for exceptions and signals mean.
 
+use super::blamed::is_recorder;
 use super::draft::Draft;
 use super::facts::Facts;
 use super::tables::exceptions::{EXCEPTIONS, signal_by_name};
@@ -127,6 +128,19 @@ pub(super) fn sigkill(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     true
 }
 
+/// How reporters head the stack of an app that hangs: Bugsnag (`App Hang: …`), Sentry (`App Hanging: …`).
+const HANGS: [&str; 2] = ["App Hang", "App Hanging"];
+
+/// What a reporter heads the stack of a hang with: a field, or a line below the title that somebody gave it.
+fn hang_head(report: &backtrail_model::Report) -> Option<String> {
+    let is_head = |key: &str| HANGS.contains(&key);
+    let field = report.fields.iter().find(|field| is_head(&field.key));
+    let mut firsts = report.sections.iter().filter_map(|section| section.text.lines().next());
+    field.map(|field| format!("{}: {}", field.key, field.value)).or_else(|| {
+        firsts.find(|line| line.split_once(": ").is_some_and(|(key, _)| is_head(key))).map(str::to_owned)
+    })
+}
+
 /// LAUNCH_HANG of an extension.
 pub(super) fn launch_hang(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     if facts.exception().subtype.as_deref().map(str::trim) != Some("LAUNCH_HANG") {
@@ -162,6 +176,22 @@ pub(super) fn reporters_words(facts: &Facts<'_>, draft: &mut Draft) -> bool {
         draft.next("Look at the first frame behind `_sigtramp`, if the stack has it: the frames before it are the reporter's own.");
         return true;
     }
+    if let Some(head) = hang_head(facts.report) {
+        draft
+            .lead("The app hung", "The main thread did not answer events for as long as the reporter waits.");
+        draft.evidence(head);
+        match super::waits::waiting_in(facts.fault_frames) {
+            Some((wait, _)) if wait.idle => {
+                draft.say("When the stack was taken, the thread waited for events: it had come back.");
+            }
+            Some((wait, _)) => {
+                draft.say(format!("The thread waits for {}.", wait.what));
+                draft.next(wait.advice);
+            }
+            None => draft.next("Move what the stack shows off the main thread."),
+        }
+        return true;
+    }
     let Some(said) = facts.find_said(|text| hint_for(&REASONS, text).is_some()) else { return false };
     draft.lead(format!("Uncaught exception: {}", said.text), "An exception was thrown and nobody caught it.");
     draft.evidence(said.cite());
@@ -182,6 +212,14 @@ pub(super) fn anything(facts: &Facts<'_>, draft: &mut Draft) -> bool {
         }
         (None, None) if !kind.is_empty() => {
             draft.lead(kind, format!("The report says {kind}, which this program does not know."));
+        }
+        (None, None) if is_recorder(facts.report) => {
+            draft.lead(
+                "An uncaught exception, which the text does not name",
+                "The thread is the crash reporter's own, which writes down an exception that nobody caught: its frames say nothing of why.",
+            );
+            draft.next("Get the whole export: the exception has its name, its reason and its stack in a part of their own (`Fatal Exception`).");
+            return true;
         }
         (None, None) => draft.lead(
             "The report does not tell what happened",

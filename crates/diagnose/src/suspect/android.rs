@@ -137,6 +137,11 @@ pub(super) fn is_system_path(path: &str) -> bool {
 /// Tells whose the code of a frame is.
 pub(super) fn owner_of(report: &Report, frame: &Frame) -> Ownership {
     if frame.language.is_some() {
+        // Its obfuscated classes name the package that they come from in place of a file.
+        let file = frame.reported.as_ref().and_then(|symbol| symbol.file.as_deref());
+        if file.is_some_and(|file| file.starts_with("chromium-") && file.contains("WebView")) {
+            return Ownership::strong(OwnerKind::System, "file", "the system's web view");
+        }
         return of_class(&report.process, frame.names().next().unwrap_or_default());
     }
     if frame.image_name.as_deref() == Some("kernel") {

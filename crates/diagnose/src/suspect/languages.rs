@@ -30,6 +30,61 @@ pub(super) fn is_rusts(name: &str) -> bool {
     CRATES.contains(&first) && path.len() > first.len() || OLD.iter().any(|begin| name.starts_with(begin))
 }
 
+/// Whether a file is one of Python's library by a relative path, as programs have it that ship the interpreter (`./traceback.py`,
+/// `json/decoder.py`). Modules that programs like to name so, too, are not among them.
+///
+/// Source: Python's `sys.stdlib_module_names`.
+pub(super) fn is_pythons(file: &str) -> bool {
+    const PACKAGES: [&str; 17] = [
+        "asyncio",
+        "collections",
+        "concurrent",
+        "ctypes",
+        "email",
+        "encodings",
+        "http",
+        "importlib",
+        "json",
+        "logging",
+        "multiprocessing",
+        "re",
+        "sqlite3",
+        "unittest",
+        "urllib",
+        "xml",
+        "xmlrpc",
+    ];
+    const MODULES: [&str; 22] = [
+        "_bootstrap",
+        "bdb",
+        "codecs",
+        "contextlib",
+        "copyreg",
+        "functools",
+        "linecache",
+        "pickle",
+        "runpy",
+        "selectors",
+        "shutil",
+        "socket",
+        "socketserver",
+        "sre_compile",
+        "sre_parse",
+        "ssl",
+        "subprocess",
+        "tempfile",
+        "threading",
+        "traceback",
+        "weakref",
+        "zipfile",
+    ];
+    let path = file.strip_prefix("./").unwrap_or(file);
+    match path.split_once('/') {
+        Some((package, rest)) => PACKAGES.contains(&package) && !rest.contains('/') && rest.ends_with(".py"),
+        None => path.strip_suffix(".py").is_some_and(|module| MODULES.contains(&module)),
+    }
+}
+
 /// Modules of Erlang's and Elixir's own applications, which rows name.
 pub(super) fn beam(frame: &Frame, name: &str, file: &str) -> Ownership {
     const APPLICATIONS: [&str; 12] = [
@@ -90,6 +145,15 @@ pub(super) fn ocaml(name: &str, file: &str) -> Ownership {
     told(OwnerKind::App, format!("{file} is no file of the language's library"))
 }
 
+/// The package of the outermost frame of the first stack that is of neither Dart's nor Flutter's library.
+fn outermost_package(report: &Report) -> Option<&str> {
+    let frames = &report.process.backtraces.first()?.frames;
+    frames.iter().rev().find_map(|frame| {
+        let file = frame.reported.as_ref()?.file.as_deref()?;
+        file.strip_prefix("package:")?.split('/').next().filter(|package| *package != "flutter")
+    })
+}
+
 /// A package that the app does not bear the name of may be anybody's: the report does not say which is the app's.
 pub(super) fn dart(report: &Report, function: &str, file: &str) -> Ownership {
     /// Classes of Flutter's framework (`widgets/framework.dart`, `widgets/binding.dart`, `rendering/object.dart`), for stacks that
@@ -124,6 +188,11 @@ pub(super) fn dart(report: &Report, function: &str, file: &str) -> Ownership {
         Some(package) if package == name => {
             told(OwnerKind::App, format!("the package {package} is the program's"))
         }
+        // What the framework calls is the program's, as a rule; what that calls in other packages are libraries.
+        Some(package) if outermost_package(report).is_some_and(|outermost| outermost != package) => told(
+            OwnerKind::Sdk,
+            format!("the package {package} is called by another one, and is no part of Flutter"),
+        ),
         Some(package) => told(
             OwnerKind::App,
             format!("nothing says whether the package {package} is the program's or a library"),

@@ -9,6 +9,7 @@ pub(crate) mod owner;
 pub(crate) mod paths;
 mod runtimes;
 pub(crate) mod skip;
+mod sources;
 
 use crate::names::{base_name, cite, image_name, is_any_of, only_thread, own_frames, thread_label};
 pub(crate) use android::is_web_view;
@@ -119,7 +120,8 @@ pub(crate) fn fault_stack(report: &Report) -> Option<(String, &[Frame])> {
     let crashed = || {
         report
             .crashed()
-            .or(only_thread(report))
+            // A trace of an app that did not respond is about the main thread, whatever else is left of it.
+            .or_else(|| only_thread(report).filter(|_| report.source != Source::AndroidAnr))
             .map(|thread| (thread_label(thread), thread.frames.as_slice()))
     };
     let bare = || report.process.backtraces.first().filter(|_| report.process.threads.is_empty());

@@ -202,9 +202,16 @@ fn owner_by_name(report: &Report, name: Option<&str>) -> Ownership {
     if let Some(what) = shipped_runtime(name) {
         return Ownership::likely(OwnerKind::Sdk, "image name", format!("{name} is {what}, which apps ship"));
     }
-    if process.name.is_none() && process.path.is_none() && has_main(report, name) {
+    if process.name.is_none() && process.path.is_none() && image_of_main(report) == Some(name) {
         let why = format!("{name} is the process's executable: it has the function `main`");
         return Ownership::likely(OwnerKind::App, "function main", why);
+    }
+    let program = process.name.is_none() && process.path.is_none();
+    if let Some(main) = program.then(|| image_of_main(report)).flatten() {
+        let why = format!(
+            "{name} is no image of the system's, and the process's executable, which has `main`, is {main}"
+        );
+        return Ownership::likely(OwnerKind::Sdk, "image name", why);
     }
     Ownership::unknown(format!("the report gives no path for {name}"))
 }
@@ -222,14 +229,14 @@ pub(super) fn shipped_runtime(name: &str) -> Option<&'static str> {
     known.iter().find(|(known, _)| *known == name).map(|(_, what)| *what)
 }
 
-/// Whether a stack of the report runs through `main` in the image of that name.
-fn has_main(report: &Report, name: &str) -> bool {
+/// The image, by name, of the `main` that a stack of the report runs through.
+fn image_of_main(report: &Report) -> Option<&str> {
     let stacks = report.process.threads.iter().map(|thread| &thread.frames);
     let stacks =
         stacks.chain(report.process.backtraces.iter().map(|backtrace| &backtrace.frames)).take(MAX_STACKS);
     // `main` is among the outermost frames.
-    let outermost = stacks.flat_map(|frames| frames.iter().rev().take(4));
-    outermost.into_iter().any(|frame| is_any_of(frame, &["main"]) && image_name(report, frame) == Some(name))
+    let mut outermost = stacks.flat_map(|frames| frames.iter().rev().take(4));
+    outermost.find(|frame| is_any_of(frame, &["main"])).and_then(|frame| image_name(report, frame))
 }
 
 /// Stacks that are searched for `main`; it is on the first in every report seen.

@@ -1,95 +1,13 @@
 //! Whose code a frame is in reports of runtimes, sanitizers, debuggers and Linux's kernel: by the file of its source, the
 //! file of its image, and its name.
 
-use super::languages::{CPP_HEADERS, beam, dart, dot_net, go, is_nodes, is_rusts, java, ocaml, told};
+use super::languages::{
+    CPP_HEADERS, beam, dart, dot_net, go, is_nodes, is_pythons, is_rusts, java, ocaml, told,
+};
 use super::owner::Ownership;
+use super::sources;
 use crate::names::{base_name, image_name, image_of};
 use backtrail_model::{Frame, Language, OwnerKind, Report, Source};
-
-/// What a path holds, and whose the code there is.
-struct PlaceRule {
-    part: &'static str,
-    owner: OwnerKind,
-    what: &'static str,
-}
-
-const fn system(part: &'static str, what: &'static str) -> PlaceRule {
-    PlaceRule { part, owner: OwnerKind::System, what }
-}
-
-const fn library(part: &'static str, what: &'static str) -> PlaceRule {
-    PlaceRule { part, owner: OwnerKind::Sdk, what }
-}
-
-/// Parts of the paths of source files. The first that fits decides.
-static SOURCES: [PlaceRule; 66] = [
-    library("/gems/", "a gem that was installed"),
-    system("/lib/ruby/", "Ruby's library"),
-    system("<internal:", "Ruby's library"),
-    library("/vendor/laravel/", "a package of Composer"),
-    library("/vendor/symfony/", "a package of Composer"),
-    library("/wp-includes/", "WordPress itself"),
-    library("/wp-content/plugins/", "a plugin of WordPress"),
-    library("/.julia/packages/", "a package that was installed"),
-    library("/.julia/dev/", "a package"),
-    system("/julialang/", "Julia's runtime"),
-    system("/share/julia/", "Julia's library"),
-    system("/buildbot/", "Julia's runtime"),
-    system("libraries/base/", "Haskell's library"),
-    system("libraries/ghc-internal/", "Haskell's library"),
-    system("libraries/ghc-prim/", "Haskell's library"),
-    system("package:flutter/", "Flutter's framework"),
-    system("dart:", "Dart's library"),
-    system("org-dartlang-", "Dart's library"),
-    system("/ocaml/stdlib/", "OCaml's library"),
-    system("stdlib.ml", "OCaml's library"),
-    system("src/core/lwt.ml", "the library Lwt"),
-    system("vg_replace_malloc.c", "Valgrind itself"),
-    system("vg_replace_strmem.c", "Valgrind itself"),
-    library("/.opam/", "a package that was installed"),
-    library("/.stack/", "a package that was installed"),
-    library("/.pub-cache/", "a package that was installed"),
-    library("/site-packages/", "a package that was installed"),
-    library("/dist-packages/", "a package that was installed"),
-    library("/node_modules/", "a package that was installed"),
-    library("/pkg/mod/", "a module that Go downloaded"),
-    library("/vendor/github.com/", "a copy of a module"),
-    library("/vendor/golang.org/", "a copy of a module"),
-    library("/.cargo/registry/", "a crate from the registry"),
-    library("/cargo/registry/src/", "a crate from the registry"),
-    library("/.cargo/git/", "a crate from a repository"),
-    library("/.nuget/packages/", "a package that was installed"),
-    system("/rustc/", "Rust's library"),
-    system("/rustlib/src/rust/", "Rust's library"),
-    system("/library/std/src/", "Rust's library"),
-    system("/library/core/src/", "Rust's library"),
-    system("/go/src/runtime/", "Go's library"),
-    system("/golang/src/", "Go's library"),
-    system("/libexec/src/", "Go's library"),
-    system("node:internal/", "Node itself"),
-    system("internal/modules/", "Node itself"),
-    system("internal/process/", "Node itself"),
-    system("<frozen ", "Python's library"),
-    system("/lib/python2", "Python's library"),
-    system("/lib/python3", "Python's library"),
-    system("/lib64/python3", "Python's library"),
-    system("/compiler-rt/", "the sanitizer itself"),
-    system("/libsanitizer/", "the sanitizer itself"),
-    system("sanitizer_common/", "the sanitizer itself"),
-    system("/libfuzzer/", "the fuzzer"),
-    system("/libFuzzer/", "the fuzzer"),
-    system("/lib/fuzzer/", "the fuzzer"),
-    system("/sysdeps/", "the C library"),
-    system("/glibc-", "the C library"),
-    system("/eglibc-", "the C library"),
-    system("/build/glibc", "the C library"),
-    system("/csu/", "the C library"),
-    system("/nptl/", "the C library"),
-    system("bionic/libc/", "the C library"),
-    system("/include/c++/", "the C++ library"),
-    system("/libcxx/", "the C++ library"),
-    system("/libc++/", "the C++ library"),
-];
 
 /// Beginnings of paths where a system keeps its libraries.
 const SYSTEM_FILES: [&str; 12] = [
@@ -105,6 +23,18 @@ const SYSTEM_FILES: [&str; 12] = [
     "/apex/",
     "[vdso",
     "linux-vdso",
+];
+
+/// Where package managers keep libraries: Homebrew, MacPorts, Nix, Guix, Conda.
+const MANAGED: [&str; 8] = [
+    "/Cellar/",
+    "/opt/homebrew/",
+    "/opt/local/lib/",
+    "/nix/store/",
+    "/gnu/store/",
+    "/miniconda3/",
+    "/anaconda3/",
+    "/miniforge3/",
 ];
 
 /// Files of the C library by their names alone.
@@ -128,7 +58,7 @@ const LIBC_SOURCES: [&str; 16] = [
 ];
 
 /// Beginnings of functions that are sanitizers', fuzzers' and the C library's own, whatever image they are linked into.
-const SYSTEM_FUNCTIONS: [&str; 79] = [
+const SYSTEM_FUNCTIONS: [&str; 81] = [
     "rust_panic",
     // Where Windows begins each thread.
     "BaseThreadInitThunk",
@@ -137,7 +67,9 @@ const SYSTEM_FUNCTIONS: [&str; 79] = [
     "rb_vm_bugreport",
     "rb_bug",
     "rb_print_backtrace",
+    "report_bug",
     "sigsegv",
+    "_sigtramp",
     "logStackTrace",
     "printCrashReport",
     "__restore_rt",
@@ -259,7 +191,7 @@ const INTERCEPTED: [&str; 40] = [
 ];
 
 /// Functions of Linux that report, panic, check or hand over: never where the fault is.
-const KERNEL_SKIPPED: [&str; 65] = [
+const KERNEL_SKIPPED: [&str; 74] = [
     // OpenZFS's way to stop a task whose check failed.
     "spl_panic",
     "spl_dumpstack",
@@ -326,6 +258,16 @@ const KERNEL_SKIPPED: [&str; 65] = [
     "die",
     "__die",
     "refcount_warn_saturate",
+    // They copy, fill or measure what their caller names.
+    "memset",
+    "__memset",
+    "memcpy",
+    "__memcpy",
+    "memmove",
+    "__memmove",
+    "strlen",
+    "strcmp",
+    "string_nocheck",
 ];
 
 /// Tells whose the code of a frame is.
@@ -341,10 +283,13 @@ pub(super) fn owner_of(report: &Report, frame: &Frame) -> Ownership {
     if report.source == Source::RustPanic && is_rusts(name) {
         return told(OwnerKind::System, format!("{name} is of Rust's library"));
     }
-    if let Some(rule) = SOURCES.iter().find(|rule| holds(file, rule.part)) {
+    if let Some(rule) = sources::rule_for(file) {
         return told(rule.owner, format!("{file}: {}", rule.what));
     }
     match frame.language {
+        Some(Language::Python) if is_pythons(file) => {
+            return told(OwnerKind::System, format!("{file} is a module of Python's library"));
+        }
         Some(Language::Go) => return go(name, file),
         Some(Language::JavaScript) if matches!(file, "<anonymous>" | "native") => {
             return told(OwnerKind::System, format!("{name} is a function of the engine"));
@@ -356,6 +301,13 @@ pub(super) fn owner_of(report: &Report, frame: &Frame) -> Ownership {
         Some(Language::Java) => return java(name),
         Some(Language::Beam) => return beam(frame, name, file),
         Some(Language::OCaml) => return ocaml(name, file),
+        // The interpreter's own, or one of a gem's extension: the control frames do not tell.
+        Some(Language::Ruby) if file.is_empty() => {
+            return told(
+                OwnerKind::Unknown,
+                format!("{name} is a function in C, the report does not tell whose"),
+            );
+        }
         Some(Language::Php | Language::Lua) if file.is_empty() => {
             return told(OwnerKind::System, format!("{name} is a function of the language itself"));
         }
@@ -401,12 +353,6 @@ pub(super) fn owner_of(report: &Report, frame: &Frame) -> Ownership {
     native(report, frame, file)
 }
 
-/// Whether a path holds that part; parts that name a directory also stand at the beginning of relative paths.
-fn holds(file: &str, part: &str) -> bool {
-    file.contains(part)
-        || part.strip_prefix('/').is_some_and(|part| part.contains('/') && file.starts_with(part))
-}
-
 fn native(report: &Report, frame: &Frame, file: &str) -> Ownership {
     let path = image_of(report, frame).and_then(|image| image.path.as_deref());
     // A debugger states the whole path beside the row.
@@ -416,11 +362,25 @@ fn native(report: &Report, frame: &Frame, file: &str) -> Ownership {
         return told(OwnerKind::System, format!("{path} is where the system keeps its libraries"));
     }
     let image = image_name(report, frame).unwrap_or_default();
+    if let Some(rule) = sources::rule_for(path).filter(|rule| rule.owner == OwnerKind::Sdk) {
+        return told(rule.owner, format!("{path}: {}", rule.what));
+    }
+    // An interpreter loads nothing of machine code but its library, the system's, and extensions.
+    if report.source == Source::RuntimeError && image.ends_with(".bundle") {
+        return told(OwnerKind::Sdk, format!("{image} is an extension that Ruby loaded"));
+    }
     if report.source == Source::WindowsEvent {
         return windows(report, path, image);
     }
     if report.source == Source::KernelLog && image.contains(".so") && !is_of_c(image) {
         return told(OwnerKind::Sdk, format!("{image} is a library; the kernel does not say whose"));
+    }
+    let is_library = image.ends_with(".dylib") || image.contains(".so");
+    if let Some(directory) = MANAGED.iter().find(|part| is_library && path.contains(**part)) {
+        return told(
+            OwnerKind::Sdk,
+            format!("{path} is a library below {directory}, where a package manager keeps them"),
+        );
     }
     if let Some(what) = super::owner::shipped_runtime(image) {
         return told(OwnerKind::Sdk, format!("{image} is {what}, which apps ship"));
@@ -454,7 +414,7 @@ fn native(report: &Report, frame: &Frame, file: &str) -> Ownership {
 fn is_of_c(image: &str) -> bool {
     const NAMES: [&str; 16] = [
         "vgpreload_",
-        "libruby.so",
+        "libruby.",
         "libmonosgen",
         "libmono-",
         "libc.so",
@@ -548,6 +508,10 @@ mod tests {
                 "/usr/lib/python3/site-packages/flask/app.py",
                 OwnerKind::Sdk,
             ),
+            (Source::PythonTraceback, python, "f", "./traceback.py", OwnerKind::System),
+            (Source::PythonTraceback, python, "f", "json/decoder.py", OwnerKind::System),
+            (Source::PythonTraceback, python, "f", "shop/json/decoder.py", OwnerKind::App),
+            (Source::PythonTraceback, python, "f", "queue.py", OwnerKind::App),
             (Source::GoTrace, go, "main.(*T).f", "/src/main.go", OwnerKind::App),
             (
                 Source::GoTrace,

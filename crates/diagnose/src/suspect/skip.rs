@@ -1,6 +1,7 @@
 //! Functions that end up on top of a stack without being at fault, and why. What is not listed here but lies in a
 //! system image is passed over for its path; these matter where such code was linked into the app or an SDK.
 
+use super::sources;
 use crate::names::{base_name, is_any_of};
 use backtrail_core::Function;
 use backtrail_model::Frame;
@@ -70,6 +71,7 @@ pub(crate) fn has_abort(frames: &[Frame]) -> bool {
 const ENDS: &str = "ends the process for somebody else";
 const THROWS: &str = "throws for somebody else";
 const PANICS: &str = "is Rust's own way to panic";
+const REPORTS: &str = "is a crash reporter or measuring code that wraps others' calls";
 
 /// The groups, in the order in which they are asked.
 pub(crate) static SKIP_GROUPS: [SkipGroup; 12] = [
@@ -366,7 +368,7 @@ pub(crate) static SKIP_GROUPS: [SkipGroup; 12] = [
         ],
     },
     SkipGroup {
-        reason: "is a crash reporter or measuring code that wraps others' calls",
+        reason: REPORTS,
         functions: &[
             "_sigtramp",
             "UmengSignalHandler",
@@ -433,22 +435,13 @@ pub(crate) fn is_end_or_throw(base_name: &str) -> bool {
     forwards || skip_reason(base_name).is_some_and(|reason| [ENDS, THROWS, PANICS].contains(&reason))
 }
 
-/// Parts of the paths of the headers and sources of languages' libraries, whose code compilers inline into a program's.
-const LIBRARY_SOURCES: [&str; 9] = [
-    "/rustc/",
-    "/rustlib/src/rust/",
-    "/library/core/src/",
-    "/library/alloc/src/",
-    "/library/std/src/",
-    "/include/c++/",
-    "/usr/include/",
-    "/libcxx/include/",
-    "/libc++/",
-];
+/// Whether a function of that name is a crash reporter's.
+pub(crate) fn is_reporters_name(base_name: &str) -> bool {
+    skip_reason(base_name) == Some(REPORTS)
+}
 
 fn is_of_library(function: &Function) -> bool {
-    let file = function.file.as_deref().unwrap_or_default();
-    LIBRARY_SOURCES.iter().any(|part| file.contains(part))
+    function.file.as_deref().is_some_and(sources::is_inlined)
 }
 
 /// Whether all that is known of a frame are functions of a language's library, which compilers put into programs: Rust's

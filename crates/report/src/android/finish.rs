@@ -202,11 +202,11 @@ fn mark_thrown(report: &mut Report) {
     let lines = backtraces.get(first).map(|backtrace| backtrace.title.clone()).unwrap_or_default();
     let more = lines.split_once('\n').map(|(_, more)| format!("\n{more}")).unwrap_or_default();
     let known = report.exception.take().unwrap_or_default();
-    report.exception = Some(Exception {
-        kind: Some(class),
-        message: message.map(|message| format!("{message}{more}")).or(known.message),
-        ..known
-    });
+    // Crashlytics' pages have it below the class.
+    let below =
+        Some(more.trim().to_owned()).filter(|below| before == "Fatal Exception: " && !below.is_empty());
+    let message = message.map(|message| format!("{message}{more}")).or(below);
+    report.exception = Some(Exception { kind: Some(class), message: message.or(known.message), ..known });
     if let Some(thread) = before.strip_prefix("Exception in thread \"") {
         header::field(report, "Thread", thread.trim_end().trim_end_matches('"'));
     }

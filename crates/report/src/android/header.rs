@@ -216,6 +216,25 @@ pub(super) fn states_file_offsets(report: &Report) -> bool {
     }
 }
 
+/// The system's log of an app that did not respond: `ANR in com.example.shop (com.example.shop/.Main)`, and below it the reason.
+///
+/// Tells whether it is the head; `is_known` says that it stood before.
+pub(super) fn not_responding(report: &mut Report, line: &str, is_known: bool) -> bool {
+    if let Some(rest) = line.strip_prefix("ANR in ") {
+        let name = rest.split([' ', ',']).next().unwrap_or(rest);
+        let is_new = report.process.name.is_none() && name.contains('.');
+        if is_new {
+            report.process.name = Some(name.to_owned());
+        }
+        return is_new;
+    }
+    let is_told = || report.fields.iter().any(|known| known.key == "Subject");
+    if let Some(reason) = line.strip_prefix("Reason: ").filter(|_| is_known && !is_told()) {
+        field(report, "Subject", reason);
+    }
+    false
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

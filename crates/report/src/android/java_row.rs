@@ -21,7 +21,11 @@ pub(super) struct JavaRow<'l> {
 impl<'l> JavaRow<'l> {
     /// Reads a row; `None` where the line is none. JavaScript and .NET begin rows by `at`, too, but do not end them so.
     pub(super) fn read(line: &'l str) -> Option<Self> {
-        let row = line.trim().strip_prefix("at ")?.trim_start();
+        let line = line.trim();
+        let row = match line.strip_prefix("at ") {
+            Some(row) => row.trim_start(),
+            None => Self::without_at(line)?,
+        };
         let (name, rest) = row.split_once('(')?;
         let (place, rest) = rest.split_once(')')?;
         // Crashlytics' export writes the line twice: `at a.b.C.d + 12(C.java:12)`.
@@ -29,8 +33,8 @@ impl<'l> JavaRow<'l> {
             Some((before, digits)) if digits.bytes().all(|byte| byte.is_ascii_digit()) => before,
             _ => name,
         };
-        // Google Play's pages have a blank before a file of Java or Kotlin.
-        let is_javas = [".java:", ".kt:"].iter().any(|end| place.contains(end));
+        // Google Play's pages have a blank before the place.
+        let is_javas = is_place(place);
         let name = if is_javas { name.trim_end() } else { name };
         if name.contains(char::is_whitespace) || name.contains(['"', '\\', ')']) {
             return None;
@@ -65,6 +69,35 @@ impl<'l> JavaRow<'l> {
         let (file, line) = line.map_or((place, None), |(file, line)| (file, Some(line)));
         let module = loader.filter(|loader| !loader.is_empty()).or(module);
         Some(Self { class, method, module, file, line, rest: rest.trim() })
+    }
+}
+
+/// Whether what stands in parentheses is a place of Java's rows, and no arguments of another language's: `Cart.java:41`, `PG:307`,
+/// `SourceFile:12`, `Native method`, `com.example.part@2029@2029.249`, `:com.example.part@2029.249:2`.
+fn is_place(place: &str) -> bool {
+    /// What a place may end in that has no ending of Java's files.
+    const OTHERS: [&str; 3] = ["PG", "SourceFile", "Unknown Source"];
+    let numbered = place.rsplit_once(':').is_some_and(|(file, line)| {
+        let is_file = file.ends_with(".java") || file.ends_with(".kt") || OTHERS.contains(&file);
+        let is_module = file.trim_start_matches(':').contains('@') && !file.contains([',', ' ', '/']);
+        (is_file || is_module) && !line.is_empty() && line.bytes().all(|byte| byte.is_ascii_digit())
+    });
+    let is_module = place.contains('@') && place.contains('.') && !place.contains([',', ' ', '/']);
+    numbered || is_module || ["Native method", "Native Method", "Unknown Source"].contains(&place)
+}
+
+impl JavaRow<'_> {
+    /// A row as Crashlytics' pages show it, without the word before it: `com.example.Cart.total (Cart.java:41)`. The whole line is
+    /// the row, and the class has a package.
+    fn without_at(line: &str) -> Option<&str> {
+        let (name, place) = line.strip_suffix(')')?.rsplit_once(" (")?;
+        let (file, number) = place.rsplit_once(':')?;
+        let is_file =
+            [".java", ".kt"].iter().any(|end| file.ends_with(end)) && !file.contains(char::is_whitespace);
+        let is_name = name.matches('.').count() >= 2
+            && name.starts_with(|first: char| first.is_ascii_lowercase())
+            && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '.' | '_' | '$' | '-' | '<' | '>'));
+        (is_file && is_name && number.parse::<u32>().is_ok()).then_some(line)
     }
 }
 

@@ -48,13 +48,14 @@ pub(crate) fn read(input: &[u8], start: usize, limits: &Limits) -> Report {
 }
 
 /// Beginnings of lines that only Android's reports and dumps of Java's threads have.
-const SURE_STARTS: [&str; 6] = [
+const SURE_STARTS: [&str; 7] = [
     "*** *** *** ***",
     "----- pid ",
     "----- Waiting Channels: pid ",
     "DALVIK THREADS",
     "Full thread dump ",
     "FATAL EXCEPTION: ",
+    "ANR in ",
 ];
 
 /// What a line tells of the text that it stands in.
@@ -64,13 +65,16 @@ pub(crate) fn telling(line: &str) -> Telling {
     // This is asked of every line of every text: the first byte dismisses most.
     let is_sure = match trimmed.as_bytes().first() {
         Some(b'F' | b'A') if header::fatal(trimmed).is_some() => true,
-        Some(b'*' | b'-' | b'D' | b'F') => SURE_STARTS.iter().any(|word| trimmed.starts_with(word)),
+        Some(b'*' | b'-' | b'D' | b'F' | b'A') => SURE_STARTS.iter().any(|word| trimmed.starts_with(word)),
         Some(b's') => header::signal(trimmed).is_some(),
         Some(b'p') => header::ThreadLine::read(trimmed).is_some_and(|line| line.process.is_some()),
         Some(b'#' | b'n') => NativeRow::read(trimmed).is_some(),
         Some(b'"') => thread_head::read(trimmed, 0).is_some(),
         Some(b'a') if JavaRow::read(trimmed).is_some() => return Telling::Row,
-        Some(b'a' | b'j') => header::jni(trimmed).is_some(),
+        Some(b'a' | b'j') if header::jni(trimmed).is_some() => true,
+        Some(b'a'..=b'z') if trimmed.ends_with(')') && JavaRow::read(trimmed).is_some() => {
+            return Telling::Row;
+        }
         _ => false,
     };
     if is_sure { Telling::Sure } else { Telling::No }

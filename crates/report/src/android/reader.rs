@@ -282,6 +282,7 @@ impl<'l> Reader<'l> {
 
     /// `----- pid 1 at 2023-04-04 22:06:31.064728684+0200 -----`.
     fn process(&mut self, trimmed: &str) -> bool {
+        self.found.art |= header::not_responding(&mut self.report, trimmed, self.found.art);
         let inner = trimmed.strip_prefix("----- ").map(|inner| inner.trim_end_matches('-').trim());
         let Some(inner) = inner else { return false };
         let Some(rest) = inner.strip_prefix("pid ") else {
@@ -328,6 +329,17 @@ impl<'l> Reader<'l> {
         }
         self.found.hotspot |= writer == Writer::HotSpot;
         self.found.art |= writer == Writer::Art;
+        // Google Play's pages have a thread's name and state as a heading above its own first line.
+        let threads = &mut self.report.process.threads;
+        let is_heading = |last: &Thread| {
+            last.frames.is_empty()
+                && last.number == thread.number
+                && last.name == thread.name
+                && last.id.is_none()
+        };
+        if writer == Writer::Art && threads.last().is_some_and(is_heading) {
+            threads.pop();
+        }
         self.open_thread(thread);
         true
     }

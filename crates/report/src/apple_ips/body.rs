@@ -9,9 +9,17 @@ use std::fmt;
 
 /// Whether a JSON object is a crash report's body, possibly cut.
 pub(super) fn looks_like_crash(document: &Json<'_>) -> bool {
-    let telling = ["threads", "usedImages", "exception", "procName", "lastExceptionBacktrace", "termination"];
-    telling.iter().filter(|name| document.get(name).is_some()).count() >= 2
+    TELLING.iter().filter(|name| document.get(name).is_some()).count() >= 2
 }
+
+/// Whether an object has a member of such a body.
+pub(super) fn has_any(document: &Json<'_>) -> bool {
+    TELLING.iter().any(|name| document.get(name).is_some())
+}
+
+/// Members of which no other JSON has two.
+const TELLING: [&str; 6] =
+    ["threads", "usedImages", "exception", "procName", "lastExceptionBacktrace", "termination"];
 
 /// Members of an object that become fields of their own; larger ones are tables, which stay together.
 const MAX_FLAT: usize = 100;

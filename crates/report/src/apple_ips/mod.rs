@@ -51,12 +51,23 @@ pub(crate) fn read(input: &[u8], start: usize, limits: &Limits) -> Result<Report
     if input.get(rest) == Some(&b'{') {
         let body = json::read(&arena, input, rest, limits);
         let form = body.value.as_ref().and_then(Form::of);
+        // Cut before the members that tell: what the line of metadata says is so.
+        let is_begun =
+            body.problem.is_some() && body.value.as_ref().is_some_and(|it| it.get("procName").is_some());
+        let form = form.or((metadata.is_crash() && is_begun).then_some(Form::Crash));
         if form.is_none() && metadata.is_crash() {
             return Err(broken(input, &body, "a crash report's body (with `threads`, `usedImages`…)"));
         }
         return read_body(input, &body, &metadata, form, limits);
     }
     Ok(read_text_body(input, rest, &metadata, limits))
+}
+
+/// Reads members of a body that were cut out of it; `None` where there is none that tells what happened.
+pub(crate) fn read_part(input: &[u8], body: &Outcome<'_>, limits: &Limits) -> Option<Report> {
+    let document = body.value.as_ref().filter(|json| json.is_object())?;
+    let form = Form::of(document).or_else(|| body::has_any(document).then_some(Form::Crash))?;
+    read_body(input, body, &Metadata::none(), Some(form), limits).ok()
 }
 
 /// What the members of a body tell that it is. `bug_type` does not decide: the same type has had several forms.

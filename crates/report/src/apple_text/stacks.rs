@@ -14,6 +14,9 @@ use std::ops::Range;
 /// What a stack is called that has no title: the file begins in its middle, or is a bare backtrace.
 pub(super) const UNTITLED: &str = "Backtrace";
 
+/// So many rows may be left out between two that state no address.
+const MAX_GAP: usize = 64;
+
 /// How Apple's systems mark what they left out of a recursion.
 const RECURSION_MARK: &str = "--------";
 
@@ -56,7 +59,10 @@ impl Reader<'_> {
             Block::Backtrace(position) => self.report.process.backtraces.get(position)?.frames.len(),
             _ => return None,
         };
-        let frame = without_address(trimmed).filter(|frame| usize::try_from(frame.index) == Ok(next))?;
+        // People leave rows out.
+        let is_next =
+            |frame: &Frame| usize::try_from(frame.index).is_ok_and(|at| (next..next + MAX_GAP).contains(&at));
+        let frame = without_address(trimmed).filter(is_next)?;
         if self.frames_left == 0 {
             self.beyond_limit(line, "frames");
             return None;

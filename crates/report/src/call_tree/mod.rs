@@ -25,12 +25,19 @@ pub(crate) const SAMPLE: &str = "Analysis of sampling ";
 /// The line by which spindump's output is known.
 pub(crate) const SPINDUMP: &str = "Data Source:";
 
+/// Whether a line is the row of a thread that `sample` prints, without the number of samples: what people leave of a graph.
+pub(crate) fn is_threads_row(line: &str) -> bool {
+    let rest = line.strip_prefix("Thread_").unwrap_or_default();
+    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+    digits > 0 && rest.get(digits..).is_some_and(|rest| rest.trim_start().starts_with("DispatchQueue_"))
+}
+
 /// Reads a part of the input as text with call trees.
 pub(crate) fn read(input: &[u8], part: Range<usize>, first_line: u64, limits: &Limits) -> Report {
     let text = input.get(part.clone()).unwrap_or_default();
     let is_sample = Lines::new(input, part.clone(), first_line).take(MAX_HEADER).any(|line| {
         let line = line.text();
-        line.starts_with(SAMPLE) || line.trim() == "Call graph:"
+        line.starts_with(SAMPLE) || line.trim() == "Call graph:" || is_threads_row(line.trim())
     });
     let lines = Lines::new(input, part, first_line);
     let mut report = if is_sample && !text.is_empty() {

@@ -12,6 +12,8 @@ enum Block {
     Header,
     Graph,
     Images,
+    /// Rows of a thread without numbers of samples.
+    Bare,
     /// A list behind the graph, with its heading.
     Text,
 }
@@ -42,6 +44,12 @@ pub(super) fn read(lines: Lines<'_>, limits: &Limits) -> Report {
             }
             _ => {}
         }
+        if super::is_threads_row(trimmed) && matches!(block, Block::Header | Block::Bare) {
+            block = Block::Bare;
+            close(&mut common, &mut tree);
+            tree = (common.report.process.trees.len() < limits.max_threads).then(|| Builder::new(trimmed));
+            continue;
+        }
         if !text.starts_with(' ') && trimmed.ends_with(':') && block != Block::Header {
             block = Block::Text;
             title = trimmed.trim_end_matches(':').to_owned();
@@ -50,6 +58,7 @@ pub(super) fn read(lines: Lines<'_>, limits: &Limits) -> Report {
         let is_taken = match block {
             Block::Header => header(&mut common, trimmed),
             Block::Graph => graph(&mut common, &mut tree, &text),
+            Block::Bare => bare(&mut common, &mut tree, &text),
             Block::Images => image(&mut common, line.bytes),
             Block::Text => false,
         };
@@ -93,6 +102,17 @@ fn graph(common: &mut Common<'_>, tree: &mut Option<Builder>, text: &str) -> boo
     if let Some(tree) = tree {
         tree.push(row.indent, row.weight, row.frame, row.note);
     }
+    true
+}
+
+/// A row that lost its number: each stands below the one that is further left.
+fn bare(common: &mut Common<'_>, tree: &mut Option<Builder>, text: &str) -> bool {
+    let indent = text.len() - text.trim_start().len();
+    let (Some(tree), Some(left)) = (tree, common.nodes_left.checked_sub(1)) else { return false };
+    let row = row::sample(&format!("{}1 {}", " ".repeat(indent.min(1000)), text.trim()));
+    let Some(row) = row.filter(|_| indent > 0) else { return false };
+    common.nodes_left = left;
+    tree.push(row.indent, row.weight, row.frame, row.note);
     true
 }
 

@@ -27,6 +27,8 @@ struct Marks {
     joined: bool,
     /// Links of Markdown: `[text](https://…)`.
     linked: bool,
+    /// Lines of which each stands between backquotes of its own.
+    ticked: usize,
 }
 
 /// The text without the marks of pasting; `None` where there are none.
@@ -34,7 +36,8 @@ pub(super) fn cleaned(text: &[u8]) -> Option<Vec<u8>> {
     let marks = Marks::of(text);
     let is_quoted = marks.quoted >= MIN_QUOTED;
     let is_plain = !is_quoted && !marks.fenced && !marks.escaped && !marks.blanks && !marks.coloured;
-    if is_plain && !marks.opened && !marks.joined && !marks.linked {
+    let is_ticked = marks.ticked >= MIN_QUOTED;
+    if is_plain && !marks.opened && !marks.joined && !marks.linked && !is_ticked {
         return None;
     }
     let plain = marks.coloured.then(|| without_colours(text));
@@ -52,6 +55,11 @@ pub(super) fn cleaned(text: &[u8]) -> Option<Vec<u8>> {
         rest = behind;
         let line = if is_quoted { without_quotes(line) } else { line };
         if is_fence(line) {
+            cleaned.extend(line.iter().filter(|byte| matches!(byte, b'\r' | b'\n')));
+            continue;
+        }
+        if let Some(inner) = between_ticks(line).filter(|_| is_ticked) {
+            cleaned.extend_from_slice(inner);
             cleaned.extend(line.iter().filter(|byte| matches!(byte, b'\r' | b'\n')));
             continue;
         }
@@ -83,6 +91,7 @@ impl Marks {
                 Some(b'`' | b'~' | b'{') => {
                     marks.fenced |= is_fence(inner);
                     marks.opened |= opens(inner);
+                    marks.ticked += usize::from(between_ticks(inner).is_some());
                 }
                 _ => {}
             }
@@ -164,6 +173,12 @@ fn without_colours(text: &[u8]) -> Vec<u8> {
     }
     plain.extend_from_slice(rest);
     plain
+}
+
+/// What a line has between two backquotes that are all it has besides.
+fn between_ticks(line: &[u8]) -> Option<&[u8]> {
+    let inner = line.trim_ascii().strip_prefix(b"`")?.strip_suffix(b"`")?;
+    (!inner.is_empty() && memchr::memchr(b'`', inner).is_none()).then_some(inner)
 }
 
 /// Whether a line begins with the backquote of a text that goes on behind it.

@@ -240,3 +240,14 @@ fn exports_of_crashlytics_are_parted() {
     assert_eq!(documents.len(), 3);
     assert!(documents.iter().all(|document| read(document).process.threads.len() == 2));
 }
+
+/// Some put each line between backquotes of its own.
+#[test]
+fn lines_between_backquotes() {
+    let text = b"We see:\n`Thread 0 Crashed:`\n`0   Shop  0x1234 f + 1`\n`1   Shop  0x1240 main + 1`\n";
+    let all = documents(text);
+    assert_eq!(
+        &*all[0].bytes,
+        b"We see:\nThread 0 Crashed:\n0   Shop  0x1234 f + 1\n1   Shop  0x1240 main + 1\n"
+    );
+}

@@ -2,8 +2,8 @@
 
 use crate::json::Json;
 use crate::leftovers::{fill, text};
-use crate::mach::{known_exception, known_signal};
 use crate::members::{Members, note_thrown};
+use crate::numbers::{mach_exception, signal};
 use backtrail_core::Avma;
 use backtrail_model::{AppInfo, Exception, Report, Section, Termination, ThrowingRuntime, ThrownException};
 
@@ -94,12 +94,12 @@ impl Parts {
             let termination = members.report.termination.get_or_insert_with(Termination::default);
             termination.reason = Some(kind.to_owned());
         }
-        let exception_name = self
-            .exception_name
+        let exception_name =
+            self.exception_name.take().or_else(|| self.exception.and_then(mach_exception).map(str::to_owned));
+        let signal_name = self
+            .signal_name
             .take()
-            .or_else(|| self.exception.and_then(known_exception).map(str::to_owned));
-        let signal_name =
-            self.signal_name.take().or_else(|| self.signal.and_then(known_signal).map(str::to_owned));
+            .or_else(|| self.signal.and_then(|number| signal(number, false)).map(str::to_owned));
         if exception_name.is_none() && signal_name.is_none() && self.address.is_none() {
             self.keep_numbers(members, false);
             return;

@@ -56,6 +56,11 @@ pub(super) fn read<'t>(line: &Logged<'t>) -> Option<Told<'t>> {
         let (program, pid) = text.split_once("rocess ").map_or((None, None), |(_, rest)| named(rest));
         return Some(Told::Jetsam { code: *code, words: text, program, pid });
     }
+    // Xcode's console, of a program that it had started.
+    if let Some((_, reason)) = text.split_once("Message from debugger: ") {
+        let is_whole = reason.trim_end_matches(['.', '"']) == "Terminated due to memory issue";
+        return is_whole.then_some(Told::Jetsam { code: 1, words: text, program: None, pid: None });
+    }
     if text.contains("UsageDescription") && text.contains(KEY) && !text.contains(PRIVACY) {
         return text.split_whitespace().any(is_key).then_some(Told::Key { words: text });
     }
@@ -123,6 +128,14 @@ mod tests {
 
     fn told(line: &str) -> Option<Told<'_>> {
         read(&Logged::read(line))
+    }
+
+    #[test]
+    fn xcodes_word_of_memory() {
+        let is = |line| matches!(told(line), Some(Told::Jetsam { code: 1, .. }));
+        assert!(is("Message from debugger: Terminated due to memory issue"));
+        assert!(!is("Message from debugger: Terminated due to memory issue is what I see"));
+        assert!(!is("Message from debugger: killed"));
     }
 
     #[test]

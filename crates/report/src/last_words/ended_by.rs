@@ -1,6 +1,7 @@
 //! What shells, service managers and editors say of a program that a signal ended: `Segmentation fault (core dumped)`.
 
 use super::logged::Logged;
+use crate::numbers::{SignalWords, fault_named, fault_numbered};
 
 /// A program that a signal ended, as far as the line tells.
 #[derive(PartialEq, Eq, Debug)]
@@ -10,46 +11,7 @@ pub(super) struct Ended<'t> {
     pub(super) pid: Option<u64>,
 }
 
-/// Words for signals: of C libraries, then of zsh.
-const WORDS: [(&str, &str); 16] = [
-    ("Segmentation fault", "SIGSEGV"),
-    ("Bus error", "SIGBUS"),
-    ("Illegal instruction", "SIGILL"),
-    ("Floating point exception", "SIGFPE"),
-    ("Trace/breakpoint trap", "SIGTRAP"),
-    ("Trace/BPT trap", "SIGTRAP"),
-    ("Abort trap", "SIGABRT"),
-    ("Aborted", "SIGABRT"),
-    ("Killed", "SIGKILL"),
-    ("segmentation fault", "SIGSEGV"),
-    ("bus error", "SIGBUS"),
-    ("illegal hardware instruction", "SIGILL"),
-    ("floating point exception", "SIGFPE"),
-    ("trace trap", "SIGTRAP"),
-    ("abort", "SIGABRT"),
-    ("killed", "SIGKILL"),
-];
-
-/// Words that stand alone for this. Programs say the others for other reasons.
-const ALONE: usize = 7;
-
 const CORE: &str = "(core dumped)";
-
-/// Names of signals, with their numbers on Linux.
-pub(super) const NAMES: [(&str, u64); 12] = [
-    ("SIGQUIT", 3),
-    ("SIGILL", 4),
-    ("SIGTRAP", 5),
-    ("SIGABRT", 6),
-    ("SIGBUS", 7),
-    ("SIGFPE", 8),
-    ("SIGKILL", 9),
-    ("SIGSEGV", 11),
-    ("SIGPIPE", 13),
-    ("SIGTERM", 15),
-    ("SIGXCPU", 24),
-    ("SIGSYS", 31),
-];
 
 /// What a line says of such an end.
 pub(super) fn read<'t>(line: &Logged<'t>) -> Option<Ended<'t>> {
@@ -72,17 +34,12 @@ fn program_of(command: &str) -> &str {
     command.get(..end.unwrap_or(command.len())).unwrap_or(command).trim_matches(['\'', '"'])
 }
 
-fn word(text: &str) -> Option<(&'static str, &str)> {
-    let (word, signal) = WORDS.iter().find(|(word, _)| text.starts_with(word))?;
-    text.get(word.len()..).map(|rest| (*signal, rest))
-}
-
 /// `Segmentation fault`, `Segmentation fault (core dumped)`, `Segmentation fault: 11`.
 fn alone(text: &str) -> Option<Ended<'_>> {
-    let (signal, rest) = word(text)?;
+    let SignalWords { signal, stand_alone, rest } = SignalWords::read(text)?;
     let number = rest.strip_prefix(": ").and_then(|number| number.parse::<u64>().ok());
-    let may_stand_alone = WORDS.iter().take(ALONE).any(|(word, _)| *word == text);
-    let is_whole = rest.trim() == CORE || number.is_some_and(|number| number < 32) || may_stand_alone;
+    let is_whole =
+        rest.trim() == CORE || number.is_some_and(|number| number < 32) || (rest.is_empty() && stand_alone);
     is_whole.then_some(Ended { signal, program: None, pid: None })
 }
 
@@ -109,7 +66,7 @@ fn by_shell(text: &str) -> Option<Ended<'_>> {
         rest.split_once("] ").map(|(_, rest)| (None, rest))
     };
     let (pid, rest) = of_script().or_else(of_job).or_else(of_zsh).or_else(of_make)?;
-    let (signal, rest) = word(rest.trim_start())?;
+    let SignalWords { signal, rest, .. } = SignalWords::read(rest.trim_start())?;
     // Shells part their words from the command by many blanks, or name the process before them.
     let is_apart = rest.is_empty()
         || rest.starts_with("  ")
@@ -130,16 +87,16 @@ fn pid_and_rest(text: &str) -> Option<(Option<u64>, &str)> {
 /// systemd's `app.service: Main process exited, code=dumped, status=11/SEGV`, fish's `Job 1, './app' terminated by signal
 /// SIGSEGV (Address boundary error)`.
 fn by_manager(text: &str) -> Option<Ended<'_>> {
-    let named = |name: &str| NAMES.iter().find(|(known, _)| *known == name).map(|(known, _)| *known);
     if let Some((unit, rest)) = text.split_once(": Main process exited, code=") {
         let (code, rest) = rest.split_once(", status=")?;
         let (_, name) = rest.split_once('/')?;
-        let signal = matches!(code, "killed" | "dumped").then(|| named(&format!("SIG{}", name.trim())))??;
+        let signal =
+            matches!(code, "killed" | "dumped").then(|| fault_named(&format!("SIG{}", name.trim())))??;
         return Some(Ended { signal, program: Some(unit), pid: None });
     }
     let (before, rest) = text.split_once(" terminated by signal ")?;
     let program = before.strip_prefix("fish: Job ").and_then(|job| job.split_once(", "))?.1;
-    let signal = named(rest.split_whitespace().next()?)?;
+    let signal = fault_named(rest.split_whitespace().next()?)?;
     Some(Ended { signal, program: Some(program), pid: None })
 }
 
@@ -147,7 +104,7 @@ fn by_manager(text: &str) -> Option<Ended<'_>> {
 fn by_strace(text: &str) -> Option<Ended<'_>> {
     let killed = text.strip_prefix("+++ killed by ").and_then(|rest| rest.strip_suffix(" +++"));
     let name = killed?.split(' ').next()?;
-    let (signal, _) = NAMES.iter().find(|(known, _)| *known == name)?;
+    let signal = fault_named(name)?;
     Some(Ended { signal, program: None, pid: None })
 }
 
@@ -158,28 +115,27 @@ fn by_number(text: &str) -> Option<Ended<'_>> {
     let number = match finished.and_then(|rest| rest.split_once("(interrupted by signal ")) {
         Some((_, inside)) => {
             let (number, name) = inside.strip_suffix(')')?.split_once(':')?;
-            let known = NAMES.iter().find(|(known, _)| *known == name.trim())?;
+            let signal = fault_named(name.trim())?;
             number.parse::<u64>().ok()?;
-            return Some(Ended { signal: known.0, program: None, pid: None });
+            return Some(Ended { signal, program: None, pid: None });
         }
         None => text.strip_prefix("Command terminated by signal ")?.parse::<u64>().ok()?,
     };
-    let (signal, _) = NAMES.iter().find(|(_, known)| *known == number)?;
+    let signal = fault_numbered(number)?;
     Some(Ended { signal, program: None, pid: None })
 }
 
 /// Cargo's ``error: process didn't exit successfully: `target/debug/app` (signal: 11, SIGSEGV: invalid memory reference)``, Go's
 /// `signal: killed`, and compilers' `fatal error: Killed signal terminated program cc1plus`.
 fn by_tool(text: &str) -> Option<Ended<'_>> {
-    let named = |name: &str| NAMES.iter().find(|(known, _)| *known == name).map(|(known, _)| *known);
     if let Some((_, rest)) = text.split_once("process didn't exit successfully: `") {
         let (command, rest) = rest.rsplit_once("` (signal: ")?;
         let (_, name) = rest.strip_suffix(')')?.split_once(", ")?;
-        let signal = named(name.split(':').next()?)?;
+        let signal = fault_named(name.split(':').next()?)?;
         return Some(Ended { signal, program: Some(command), pid: None });
     }
     if let Some(rest) = text.strip_prefix("signal: ") {
-        let (signal, rest) = word(rest)?;
+        let SignalWords { signal, rest, .. } = SignalWords::read(rest)?;
         let is_whole = rest.is_empty() || rest.trim() == CORE;
         return is_whole.then_some(Ended { signal, program: None, pid: None });
     }

@@ -1,8 +1,8 @@
 //! Sentences by which shells, build systems, containers and editors tell a program's exit code, where the code itself tells
 //! something: Windows' codes of exceptions, and shells' 126, 127 and 128 plus a signal's number.
 
-use super::ended_by::NAMES;
 use super::logged::Logged;
+use crate::numbers::fault_numbered;
 
 /// What such a sentence tells.
 #[derive(PartialEq, Eq, Debug)]
@@ -153,9 +153,9 @@ fn code<'t>(text: &str, program: Option<&'t str>) -> Option<ExitCode<'t>> {
     }
     let code = u32::try_from(number).or_else(|_| i32::try_from(number).map(i32::cast_unsigned)).ok()?;
     let signal = code.checked_sub(128).filter(|signal| (1..32).contains(signal));
-    let signal = signal.and_then(|signal| NAMES.iter().find(|(_, known)| *known == u64::from(signal)));
+    let signal = signal.and_then(|signal| fault_numbered(u64::from(signal)));
     let is_telling = signal.is_some() || matches!(code, 126 | 127) || WINDOWS.contains(&code);
-    is_telling.then_some(ExitCode { code, signal: signal.map(|(name, _)| *name), program })
+    is_telling.then_some(ExitCode { code, signal, program })
 }
 
 #[cfg(test)]

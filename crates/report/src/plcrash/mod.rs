@@ -247,7 +247,7 @@ impl Reader<'_> {
         let stated = [code, at].into_iter().flatten().collect::<Vec<_>>().join(" at ");
         let is_access = matches!(name.as_deref(), Some("SIGSEGV" | "SIGBUS"));
         let exception = Exception {
-            kind: kind.map(crate::mach::exception_name),
+            kind: kind.map(crate::numbers::exception_name),
             codes: (!stated.is_empty()).then_some(stated),
             raw_codes: codes,
             address: address.filter(|_| is_access).map(Avma::new),

@@ -25,6 +25,8 @@ pub(super) struct Debugger<'l> {
     /// A row that may go on in the next line, which the width of the terminal broke.
     open: Option<String>,
     span: std::ops::Range<usize>,
+    /// Whether the debugger said that the program stopped, and not yet where.
+    has_stopped: bool,
 }
 
 /// What a line begins.
@@ -70,10 +72,18 @@ impl<'l> Reader<'l> for Debugger<'l> {
             });
             return false;
         }
+        // Where it stopped gdb prints the frame without a number.
+        let bare = bare_row(trimmed).filter(|_| self.has_stopped);
+        let trimmed = bare.as_deref().unwrap_or(trimmed);
         if is_row(trimmed) {
+            self.has_stopped = false;
             self.close_row();
             let starts_anew = trimmed.starts_with("#0 ") || trimmed.contains("frame #0: ");
             let has_frames = self.log.frames().is_some_and(|frames| !frames.is_empty());
+            // What stands between rows that count on does not end a stack: a width that broke a row, a pager's words.
+            if let Some(index) = index_of(trimmed).filter(|_| !starts_anew) {
+                self.log.go_on(index);
+            }
             if (!self.log.is_in_stack() || (starts_anew && has_frames)) && !self.begin_bare() {
                 return false;
             }
@@ -116,7 +126,7 @@ impl<'l> Reader<'l> for Debugger<'l> {
 
 impl<'l> Debugger<'l> {
     pub(super) fn new(log: Log<'l>) -> Self {
-        Self { log, current: None, is_native: false, open: None, span: 0..0 }
+        Self { log, current: None, is_native: false, open: None, span: 0..0, has_stopped: false }
     }
 
     /// A row that the program printed itself.
@@ -171,6 +181,7 @@ impl<'l> Debugger<'l> {
                 let number = before.strip_prefix("Thread ").and_then(|rest| word(rest).0.parse().ok());
                 self.current = self.current.or(number);
                 self.stopped(reason);
+                self.has_stopped = true;
             }
         }
         if let Some((signal, address)) = said_of_signal(line) {
@@ -313,6 +324,12 @@ impl<'l> Debugger<'l> {
     }
 }
 
+/// The number of a row: `#5  0x… in f ()`, `frame #5: 0x…`.
+fn index_of(row: &str) -> Option<u32> {
+    let (_, rest) = row.split_once('#')?;
+    rest.split([' ', ':']).next()?.parse().ok()
+}
+
 /// What the C library was about to print, as gdb shows it among the arguments of its functions:
 /// `malloc_printerr (str=0x7f… "double free or corruption (out)")`, `__assert_fail (assertion=0x4… "x > 0", file=…, line=12, …)`.
 fn said_by_arguments(report: &Report) -> Option<String> {
@@ -420,6 +437,14 @@ fn unmarked_row(line: &str) -> Option<String> {
     is_row.then(|| format!("#{line}"))
 }
 
+/// The frame that gdb prints where the program stopped, as a row: `total (cart=0x0) at shop.c:44`, `0x7f5 in total () from /lib/x.so`.
+fn bare_row(line: &str) -> Option<String> {
+    let has_place = line.contains(") at ") || line.contains(") from ");
+    let (first, _) = word(line);
+    let is_name = hex(first).is_some() || !line.starts_with(['#', '[', '(', '*']) && line.contains(" (");
+    (has_place && is_name).then(|| format!("#0  {line}"))
+}
+
 /// How surely a line is one of a debugger's.
 pub(super) fn is_sure(line: &str) -> bool {
     let is_gdb_row = || {
@@ -448,7 +473,9 @@ pub(super) fn read_row(row: &str) -> Option<(Frame, Vec<String>)> {
     let index = number.parse().ok()?;
     let (first, behind) = word(rest);
     let address = hex(first);
-    let rest = if address.is_some() { behind } else { rest };
+    // Xcode's list of frames has it so for functions that are inlined.
+    let is_inlined = first == "(null)" && behind.starts_with("in ");
+    let rest = if address.is_some() || is_inlined { behind } else { rest };
     let rest = rest.strip_prefix("in ").unwrap_or(rest).trim();
     let mut notes = Vec::new();
     let at = rest

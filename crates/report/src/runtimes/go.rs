@@ -242,7 +242,10 @@ impl<'t> Head<'t> {
             });
         }
         let (number, rest) = word(line.strip_prefix("goroutine ")?);
-        let number = number.parse().ok()?;
+        // Some put letters in its place before they publish it.
+        let is_masked =
+            || !number.is_empty() && number.bytes().all(|byte| matches!(byte, b'X' | b'x' | b'N' | b'?'));
+        let number = number.parse().ok().or_else(|| is_masked().then_some(0))?;
         let (facts, state) = rest.split_once('[')?;
         let state = state.strip_suffix(':')?.strip_suffix(']')?;
         Some(Self { number, state, facts: facts.trim(), originating: None })

@@ -156,7 +156,7 @@ fn row_behind_at(rest: &str) -> Option<Frame> {
     };
     // Hermes, whose addresses count in the bundle's one line until a source map tells the rest.
     let at = at.strip_prefix("address at ").unwrap_or(at);
-    let found = place(at).filter(|found| found.column.is_some());
+    let found = place(at).filter(|found| found.column.is_some()).or_else(|| rollbars(at));
     let is_builtin = matches!(at, "<anonymous>" | "native" | "anonymous");
     if found.is_none() && (name.is_empty() || !is_builtin) {
         return None;
@@ -177,6 +177,14 @@ fn row_behind_at(rest: &str) -> Option<Frame> {
         named(0, if name.is_empty() { "<anonymous>" } else { name }, Some(found.unwrap_or(fallback)));
     frame.language = Some(Language::JavaScript);
     Some(frame)
+}
+
+/// A place as Rollbar's pages have it: `/app/cart.js line 221 col 29`.
+fn rollbars(at: &str) -> Option<SourcePlace<'_>> {
+    let (before, column) = at.rsplit_once(" col ")?;
+    let (file, line) = before.rsplit_once(" line ")?;
+    let found = SourcePlace { file, line: line.parse().ok()?, column: Some(column.parse().ok()?) };
+    is_script(file).then_some(found)
 }
 
 /// The name and what stands in the last parentheses, which may have some of their own.
@@ -215,6 +223,13 @@ mod tests {
             report.process.backtraces.iter().map(|it| (it.title.as_str(), it.frames.len())).collect();
         assert_eq!(stacks, [("TypeError [ERR_X]: f is not: ok", 5), ("Cause: Error: low", 1)]);
         assert!(report.sections[0].text.contains("code: 'ERR_X'"));
+    }
+
+    #[test]
+    fn rows_of_rollbar() {
+        let symbol = row("at callback (/app/cart.js line 221 col 29)").unwrap().reported.unwrap();
+        assert_eq!((symbol.name.as_str(), symbol.line, symbol.column), ("callback", Some(221), Some(29)));
+        assert!(row("at once (on line 3 col 4)").is_none());
     }
 
     #[test]

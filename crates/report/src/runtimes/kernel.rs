@@ -377,7 +377,7 @@ fn is_register(name: &str) -> bool {
 
 /// What stands behind the name of the instruction pointer.
 fn pointer(line: &str) -> Option<&str> {
-    ["RIP: ", "EIP: ", "pc : ", "PC is at ", "epc : "].iter().find_map(|name| line.strip_prefix(name))
+    ["RIP: ", "EIP: ", "IP: ", "pc : ", "PC is at ", "epc : "].iter().find_map(|name| line.strip_prefix(name))
 }
 
 /// Lines that the rows of a stack follow.

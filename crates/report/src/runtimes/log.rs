@@ -23,6 +23,8 @@ pub(super) struct Log<'l> {
     items_left: usize,
     text: String,
     stack: Option<Stack>,
+    /// The stack that ended last.
+    ended: Option<Stack>,
     images: HashMap<String, usize>,
 }
 
@@ -65,6 +67,7 @@ impl<'l> Log<'l> {
             items_left: limits.max_items,
             text: String::new(),
             stack: None,
+            ended: None,
             images: HashMap::new(),
         }
     }
@@ -113,6 +116,18 @@ impl<'l> Log<'l> {
         true
     }
 
+    /// Goes on with the stack that ended last, where its frames are fewer than `index`. Says whether it does.
+    pub(super) fn go_on(&mut self, index: u32) -> bool {
+        if self.stack.is_none() {
+            self.stack = self.ended;
+            let last = self.frames().and_then(|frames| frames.last().map(|frame| frame.index));
+            if last.is_none_or(|last| last >= index) {
+                self.stack = None;
+            }
+        }
+        self.stack.is_some()
+    }
+
     /// Goes on with the first thread.
     pub(super) fn resume(&mut self) {
         self.stack = (!self.report.process.threads.is_empty()).then_some(Stack::Thread(0));
@@ -120,7 +135,7 @@ impl<'l> Log<'l> {
 
     /// Ends the stack.
     pub(super) fn end_stack(&mut self) {
-        self.stack = None;
+        self.ended = self.stack.take().or(self.ended);
     }
 
     pub(super) fn is_in_stack(&self) -> bool {
@@ -265,8 +280,10 @@ pub(super) fn settle_walked(frames: &mut [Frame], is_signal: impl Fn(&Frame) -> 
     let mut exact = true;
     for frame in frames {
         let raw = frame.address.map(FrameAddress::raw);
+        // The kernel returns to the first byte of the function that ends a handler.
+        let is_exact = exact || is_signal(frame);
         frame.address =
-            raw.map(|avma| if exact { FrameAddress::Exact(avma) } else { FrameAddress::Return(avma) });
+            raw.map(|avma| if is_exact { FrameAddress::Exact(avma) } else { FrameAddress::Return(avma) });
         // Rows of inlined functions state no address; their machine frame does.
         exact = is_signal(frame) || (exact && frame.address.is_none());
     }

@@ -21,9 +21,10 @@ pub(super) fn read(input: &[u8], start: usize, limits: &Limits) -> Option<Report
         in_row: false,
         is_numbered: false,
         lone: None,
+        broken: String::new(),
     };
     drive(&mut reader, input, start);
-    if reader.part == Part::Traceback {
+    if matches!(reader.part, Part::Traceback | Part::Box) {
         reader.raised(String::new());
     }
     let Python { mut log, chain, lone, .. } = reader;
@@ -40,6 +41,8 @@ enum Part {
     Traceback,
     /// Rows of the fault handler, innermost first.
     Fault,
+    /// Inside of a box of the library rich, outermost first.
+    Box,
 }
 
 struct Python<'l> {
@@ -58,6 +61,8 @@ struct Python<'l> {
     is_numbered: bool,
     /// An exception of a group that has no traceback.
     lone: Option<String>,
+    /// The first part of a row that the width of a box broke.
+    broken: String,
 }
 
 /// An exception of a chain, whose stack is the backtrace at the same place.
@@ -109,8 +114,42 @@ fn in_group(text: &str) -> (usize, &str) {
 pub(super) fn is_sure(line: &str) -> bool {
     let line = in_group(line).1.trim_start();
     line.ends_with("Traceback (most recent call last):")
+        || is_box(line)
         || line.starts_with("Fatal Python error: ")
         || line.ends_with(" (most recent call first):")
+}
+
+/// The head of the box in which the library rich draws a traceback: `╭──── Traceback (most recent call last) ────╮`, with square corners
+/// in old terminals of Windows.
+///
+/// Source: rich's `traceback.py`, `Traceback.__rich_console__`.
+fn is_box(line: &str) -> bool {
+    line.starts_with(['\u{256d}', '\u{250c}']) && line.contains("Traceback (most recent call last)")
+}
+
+/// The line that closes a box.
+fn closes_box(line: &str) -> bool {
+    line.starts_with(['\u{2570}', '\u{2514}'])
+}
+
+/// What a line of a box has between its borders.
+fn in_box(line: &str) -> Option<&str> {
+    let inside = line.strip_prefix('\u{2502}')?;
+    Some(inside.strip_suffix('\u{2502}').unwrap_or(inside).trim())
+}
+
+/// `/app/cart.py:12 in total`, the row of a box.
+fn box_row(inside: &str, at: &Line<'_>) -> Option<Frame> {
+    let (found, name) = inside.rsplit_once(" in ")?;
+    let found = super::log::place(found)
+        .filter(|found| found.column.is_none() && !found.file.contains('\u{2502}'))?;
+    if name.is_empty() || name.contains(char::is_whitespace) {
+        return None;
+    }
+    let mut frame = named(0, name, Some(found));
+    frame.language = Some(Language::Python);
+    frame.span = Some(at.span.clone());
+    Some(frame)
 }
 
 fn indentation(text: &str) -> usize {
@@ -137,13 +176,15 @@ impl<'l> Reader<'l> for Python<'l> {
     fn line(&mut self, text: &str, line: &Line<'_>) -> bool {
         let (depth, text) = in_group(text);
         let trimmed = text.trim();
-        if trimmed.ends_with("Traceback (most recent call last):") {
-            if self.part == Part::Traceback {
+        let is_box = is_box(trimmed);
+        if is_box || trimmed.ends_with("Traceback (most recent call last):") {
+            if matches!(self.part, Part::Traceback | Part::Box) {
                 self.raised(String::new());
             }
             self.depth = depth;
             self.indent = indentation(text);
-            self.part = Part::Traceback;
+            self.part = if is_box { Part::Box } else { Part::Traceback };
+            self.broken.clear();
             if !self.log.begin_backtrace("", false) {
                 self.part = Part::Outside;
             }
@@ -175,6 +216,16 @@ impl<'l> Reader<'l> for Python<'l> {
                 self.raised(trimmed.to_owned());
                 false
             }
+            Part::Box if in_box(trimmed).is_some() => self.boxed(in_box(trimmed).unwrap_or_default(), line),
+            // The exception stands below the box.
+            Part::Box if closes_box(trimmed) || trimmed.is_empty() => {
+                self.part = Part::Traceback;
+                false
+            }
+            Part::Box => {
+                self.raised(trimmed.to_owned());
+                false
+            }
             // Some logs put an empty line behind each.
             Part::Fault if trimmed.is_empty() => false,
             Part::Fault => {
@@ -198,6 +249,23 @@ impl Python<'_> {
         let was_row = std::mem::take(&mut self.in_row);
         let is_mark = trimmed.bytes().all(|byte| matches!(byte, b'^' | b'~' | b' '));
         (was_row || trimmed.starts_with("[Previous line repeated")) && !is_mark && self.log.annotate(trimmed)
+    }
+
+    /// A line inside of a box: a row, a part of one, or a line of the source.
+    fn boxed(&mut self, inside: &str, line: &Line<'_>) -> bool {
+        const LONGEST: usize = 4096;
+        let broken = std::mem::take(&mut self.broken);
+        let joined = format!("{broken}{inside}");
+        let row = box_row(inside, line).filter(|_| broken.is_empty()).or_else(|| box_row(&joined, line));
+        if let Some(frame) = row {
+            return self.push(frame);
+        }
+        // Paths are broken where the width ends, names behind the word before them.
+        let is_path = joined.starts_with(['/', '<']) || joined.get(1..3) == Some(":\\");
+        if is_path && joined.len() < LONGEST {
+            self.broken = if joined.ends_with(" in") { format!("{joined} ") } else { joined };
+        }
+        false
     }
 
     fn push(&mut self, frame: Frame) -> bool {
@@ -325,6 +393,40 @@ mod tests {
 
     fn report(text: &str) -> Report {
         parse(text.as_bytes(), &Limits::default()).unwrap()
+    }
+
+    /// The library rich draws boxes, and breaks rows where their width ends.
+    #[test]
+    fn boxes_of_rich() {
+        let text = "\u{256d}\u{2500}\u{2500} Traceback (most recent call last) \u{2500}\u{2500}\u{256e}\n\
+             \u{2502} /app/main.py:9 in <module>       \u{2502}\n\u{2502}                                  \u{2502}\n\
+             \u{2502} \u{2771} 9 total(cart)                  \u{2502}\n\
+             \u{2502} /app/venv/lib/python3.12/site-pac \u{2502}\n\u{2502} kages/shop/cart.py:34 in total   \u{2502}\n\
+             \u{2502} /app/lib/price.py:3 in           \u{2502}\n\u{2502} price                            \u{2502}\n\
+             \u{2570}\u{2500}\u{2500}\u{256f}\nKeyError: 'cents'\n";
+        let read = report(text);
+        let exception = read.exception.as_ref().unwrap();
+        assert_eq!(
+            (exception.kind.as_deref(), exception.message.as_deref()),
+            (Some("KeyError"), Some("'cents'"))
+        );
+        let frames = &read.process.backtraces[0].frames;
+        let rows: Vec<_> = frames
+            .iter()
+            .map(|frame| frame.reported.as_ref().unwrap())
+            .map(|symbol| (symbol.name.as_str(), symbol.file.as_deref().unwrap(), symbol.line.unwrap()))
+            .collect();
+        assert_eq!(
+            rows,
+            [
+                ("price", "/app/lib/price.py", 3),
+                ("total", "/app/venv/lib/python3.12/site-packages/shop/cart.py", 34),
+                ("<module>", "/app/main.py", 9),
+            ]
+        );
+        // Without its end.
+        let cut = report(text.split('\u{2570}').next().unwrap());
+        assert_eq!(cut.process.backtraces[0].frames.len(), 3);
     }
 
     #[test]

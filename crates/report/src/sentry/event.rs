@@ -2,8 +2,8 @@
 
 use crate::json::Json;
 use crate::leftovers::{fill, text};
-use crate::mach::{known_exception, known_signal};
 use crate::members::{Members, end_address, file_name, joined, note_thrown, offset};
+use crate::numbers::mach_exception;
 use crate::stack::{Origin, settle, unsettled};
 use backtrail_core::{Arch, Avma, ImageId, Utc};
 use backtrail_model::{
@@ -461,12 +461,14 @@ impl Thrown {
         let [number, code, subcode] = self.mach;
         let named = self.kind.as_deref().filter(|kind| kind.starts_with("EXC_")).map(str::to_owned);
         let kind =
-            self.mach_name.clone().or_else(|| number.and_then(known_exception).map(str::to_owned)).or(named);
+            self.mach_name.clone().or_else(|| number.and_then(mach_exception).map(str::to_owned)).or(named);
         let signal = self.kind.as_deref().filter(|kind| kind.starts_with("SIG")).map(str::to_owned);
         let signal = self
             .signal_name
             .clone()
-            .or_else(|| self.signal.and_then(known_signal).map(str::to_owned))
+            .or_else(|| {
+                self.signal.and_then(|number| crate::numbers::signal(number, false)).map(str::to_owned)
+            })
             .or(signal);
         let value = self.value.as_deref().map(|value| value.trim_end_matches('.'));
         let is_codes = value.is_some_and(|value| value.starts_with("KERN_"));

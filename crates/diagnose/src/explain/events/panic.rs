@@ -21,7 +21,7 @@ const fn kind(words: &'static [&'static str], title: &'static str, meaning: &'st
 
 /// The kinds, the surest words first. Sources: XNU's `panic` calls (`osfmk/kern`, `osfmk/arm64/sleh.c`,
 /// `osfmk/i386/trap.c`, `bsd/dev/monotonic`), and the names of coprocessors' firmware in real panics.
-static KINDS: [Kind; 37] = [
+static KINDS: [Kind; 39] = [
     kind(
         &["zone map exhausted"],
         "Its own memory was used up",
@@ -142,6 +142,17 @@ static KINDS: [Kind; 37] = [
         &["machine-check"],
         "A fault of the processor or memory (machine check)",
         "The processor reported an error of the hardware.",
+    ),
+    kind(
+        &["Wake transition timed out"],
+        "Waking up took too long",
+        "A driver did not answer while the Mac woke up (the message names it, if anyone). The stack is that of the thread that waited.",
+    ),
+    // `IOService::waitQuiet` of IOKit.
+    kind(
+        &["busy timeout["],
+        "A driver did not become ready",
+        "An object of a driver was busy for longer than the system waits at start and at waking up: the driver, or the device behind it, did not answer. The message names the object.",
     ),
     kind(
         &["Sleep transition timed out"],

@@ -140,12 +140,20 @@ fn sampled(facts: &Facts<'_>, draft: &mut Draft) {
         1 => " and another process".to_owned(),
         count => format!(" and {count} other processes"),
     };
+    let stuck = stuck(facts);
     draft.lead(
-        format!("Samples of {who}{others}: nothing crashed"),
+        match stuck {
+            Some(_) => format!("Samples of {who}{others}: the main thread did one thing all the time"),
+            None => format!("Samples of {who}{others}: nothing crashed"),
+        },
         format!(
             "Somebody sampled the stacks of {who}{others} while they ran; the report has {trees} call trees."
         ),
     );
+    if let Some(total) = stuck {
+        draft.say(format!("In all {total} samples the main thread was below the same call, and did not wait for events: it did not answer in that time."));
+        draft.next("Look at what that call waits for or works at; it belongs off the main thread.");
+    }
     if let Some(event) = &report.event {
         draft.evidence(event);
     }
@@ -154,6 +162,25 @@ fn sampled(facts: &Facts<'_>, draft: &mut Draft) {
             draft.evidence(format!("{key}: {value}"));
         }
     }
+}
+
+/// The samples of the main thread, where it was below the same call in all of them and did not wait for events: a hang.
+fn stuck(facts: &Facts<'_>) -> Option<u64> {
+    let process = &facts.report.process;
+    let main = process.trees.iter().find(|tree| tree.title.contains("com.apple.main-thread"))?;
+    let frames = &process.backtraces.first()?.frames;
+    let total = all_in_one(main)?;
+    let is_idle = waiting_in(user_part(frames)).is_some_and(|(wait, _)| wait.idle);
+    // A tree of a row or two was cut before what the thread does.
+    (!is_idle && total > 1 && frames.len() > 4).then_some(total)
+}
+
+/// The samples of a tree, where its heaviest stack was in all of them.
+fn all_in_one(tree: &backtrail_model::Tree) -> Option<u64> {
+    let roots = tree.nodes.iter().filter(|node| node.parent.is_none());
+    let total = roots.map(|node| node.weight).fold(0, u64::saturating_add);
+    let leaf = tree.heaviest().and_then(|leaf| tree.nodes.get(leaf))?;
+    (total > 0 && leaf.weight == total).then_some(total)
 }
 
 /// What the heaviest stack was doing.
@@ -199,14 +226,7 @@ fn own_queue(facts: &Facts<'_>, frames: &[Frame], draft: &mut Draft) {
     let process = &facts.report.process;
     let is_main = |tree: &backtrail_model::Tree| tree.title.contains("com.apple.main-thread");
     let Some(main) = process.trees.iter().find(|tree| is_main(tree)) else { return };
-    let roots = || main.nodes.iter().filter(|node| node.parent.is_none());
-    let total: u64 = roots().map(|node| node.weight).fold(0, u64::saturating_add);
-    let waits =
-        main.heaviest().and_then(|leaf| main.nodes.get(leaf)).is_some_and(|leaf| leaf.weight == total);
-    let Some(caller) = frames.get(at + 1) else { return };
-    if !waits || total == 0 {
-        return;
-    }
+    let Some(caller) = frames.get(at + 1).filter(|_| all_in_one(main).is_some()) else { return };
     let place = describe(facts.report, caller);
     draft.say(format!(
         "The main thread did nothing else in all samples: {place} called dispatch_sync and never came back."

@@ -4,6 +4,7 @@ pub(crate) mod access;
 pub(crate) mod esr;
 pub(crate) mod exceptions;
 pub(crate) mod guard;
+pub(crate) mod java_exceptions;
 pub(crate) mod kill;
 pub(crate) mod messages;
 pub(crate) mod namespaces;

@@ -523,7 +523,7 @@ pub(in crate::explain) static GO: [(&str, &str, &str); 13] = [
 ];
 
 /// Well-known exceptions of Python, JavaScript and .NET.
-pub(in crate::explain) static EXCEPTIONS: [(&str, &str); 42] = [
+pub(in crate::explain) static EXCEPTIONS: [(&str, &str); 44] = [
     ("NoMethodError", "A method was called that the object does not have; often the object is nil."),
     ("NameError", "A name is used that nothing defines."),
     ("ArgumentError", "A function was called with arguments that it does not take."),
@@ -563,6 +563,14 @@ pub(in crate::explain) static EXCEPTIONS: [(&str, &str); 42] = [
     ("ReferenceError", "A name is used that was never declared."),
     ("RangeError", "A value lies outside of what is allowed; of a stack: calls nest too deep."),
     ("SyntaxError", "A text is not code, or not the JSON that it was taken for."),
+    (
+        "MissingPluginException",
+        "No code on the phone's side answers on the channel that the message names: the plugin is not there, or does not have the method.",
+    ),
+    (
+        "PlatformException",
+        "A plugin's code on the phone's side answered with an error, whose words the message has.",
+    ),
     ("System.NullReferenceException", "A null reference was followed."),
     ("System.IndexOutOfRangeException", "An index lies outside of its array."),
     ("System.OutOfMemoryException", "The system gave no more memory."),

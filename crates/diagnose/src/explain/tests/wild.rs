@@ -298,3 +298,341 @@ fn a_handler_behind_a_rethrow_is_no_place() {
     let text = "Exception Type:  EXC_CRASH (SIGABRT)\nCrashed Thread:  2\n\nThread 2 Crashed:\n0   libsystem_kernel.dylib  0x1980371e0 __pthread_kill + 8\n1   libsystem_c.dylib  0x197fac978 abort + 108\n2   Shop  0x1000a1234 uncaught_exception_handler + 32\n3   CoreFoundation  0x182a2a1b0 __handleUncaughtException + 652\n4   libobjc.A.dylib  0x1974d3f3c _objc_terminate() + 112\n5   libc++abi.dylib  0x197290af8 std::__terminate(void (*)()) + 16\n6   libc++abi.dylib  0x1972908f0 __cxa_rethrow + 144\n7   libobjc.A.dylib  0x1974d3e04 objc_exception_rethrow + 44\n8   CoreFoundation  0x182935e3c CFRunLoopRunSpecific + 552\n9   WebCore  0x192e4d1a8 RunWebThread(void*) + 468\n";
     assert_ne!(place(text).as_deref(), Some("uncaught_exception_handler"));
 }
+
+/// Where Crashlytics heads a stack with the queue, that is not the main thread's either.
+#[test]
+fn uikit_on_a_queue_of_crashlytics() {
+    let text = "Crashed: com.apple.root.default-qos\nEXC_BAD_ACCESS KERN_INVALID_ADDRESS 0x0000000000000010\n0  libobjc.A.dylib  0x1f40 objc_release + 16\n1  UIKitCore  0xfd3e8 -[UILabel setText:] + 40\n2  Shop  0x1a2b4 -[Cart total] + 12 (Cart.m:12)\n";
+    let has =
+        |text: &str| format!("{:?}", crate::explain(&read(text))).contains("which is not the main thread's");
+    assert!(has(text));
+    assert!(!has(&text.replace("com.apple.root.default-qos", "com.apple.main-thread")));
+    assert!(!has(&text.replace("com.apple.root.default-qos", "WebThread")));
+}
+
+/// The thread that Crashlytics records exceptions on is nobody's.
+#[test]
+fn the_recorder_of_exceptions_is_no_place() {
+    let text = "# Platform: ios\n\n#0. Crashed: com.twitter.crashlytics.ios.exception\n0  Shop  0x392a25 CLSProcessRecordAllThreads (CLSProcess.c:376)\n1  Shop  0x3869ed CLSHandler (CLSHandler.m:26)\n2  libdispatch.dylib  0x1b076083 _dispatch_client_callout + 22\n";
+    expect(text, "An uncaught exception, which the text does not name", &["the crash reporter's own"], &[]);
+    assert_eq!(place(text), None);
+    assert_eq!(whose(text), "unknown");
+}
+
+/// Foundation's word of auto layout is a warning.
+#[test]
+fn auto_layout_off_the_main_thread() {
+    let text = "2026-09-11 12:54:27.252 Shop[58:84] This application is modifying the autolayout engine from a background thread, which can lead to engine corruption and weird crashes.  This will cause an exception in a future release.\n Stack:(\n\t0   CoreFoundation  0x0000000106615f65 __exceptionPreprocess + 165\n\t1   libobjc.A.dylib  0x0000000105c4adeb objc_exception_throw + 48\n\t2   Shop  0x0000000100012345 -[Cart total] + 8\n)\n";
+    expect(
+        text,
+        "This application is modifying the autolayout engine from a background thread, which can lead to engine corruption and weird crashes. This will cause an exception in a future release.",
+        &["the process went on"],
+        &["nobody caught it"],
+    );
+}
+
+/// What a crash of Ruby's has of machine code, also as macOS prints it, and of the functions in C that its frames name.
+#[test]
+fn a_crash_of_ruby() {
+    let apples = "-- C level backtrace information ----------------\n0   libruby.2.1.0.dylib  0x0000000107e6f546 rb_vm_bugreport + 134\n1   libruby.2.1.0.dylib  0x0000000107df2249 sigsegv + 153\n2   libsystem_platform.dylib  0x00007fff964405aa _sigtramp + 26\n3   cart_native.bundle  0x00000001084302d2 cart_total + 210\n4   libruby.2.1.0.dylib  0x0000000107df2349 rb_funcall + 3\n";
+    expect(apples, "Ruby crashed", &["SIGSEGV", "cart_total"], &[]);
+    assert_eq!(whose(apples), "sdk");
+    let linux = "'-- C level backtrace information -----\n/usr/lib/libruby.so.3.1(rb_print_backtrace+0x11) [0x7fdc2222ca28] vm_dump.c:759\n/usr/lib/libruby.so.3.1(sigsegv+0x49) [0x7fdc221827c9] signal.c:964\n/lib/libpthread.so.0(__restore_rt+0x0) [0x7fdc21f25140]\n/app/vendor/gems/cart-0.3/lib/cart.so(cart_total+0x8) [0x7fdc2220e298]\n/usr/lib/libruby.so.3.1(rb_call0+0x1df) [0x7fdc2221fa2f]\n";
+    expect(linux, "Ruby crashed", &["SIGSEGV", "cart_total"], &[]);
+    assert_eq!(whose(linux), "sdk");
+    let control = "/app/shop.rb:41: [BUG] Segmentation fault at 0x00000000000000\n\n-- Control frame information ----------\nc:0003 p:---- s:0026 e:000025 CFUNC  :encode\nc:0002 p:0178 s:0022 e:000021 METHOD /app/shop.rb:41\nc:0001 p:0000 s:0002 E:0020d0 (none) [FINISH]\n\n-- Ruby level backtrace information ----\n-e:1:in `<main>'\n";
+    assert_eq!(place(control).as_deref(), Some("(shop.rb)"));
+    let names: Vec<_> = read(control).process.backtraces[0]
+        .frames
+        .iter()
+        .flat_map(|it| it.names().map(str::to_owned).collect::<Vec<_>>())
+        .collect();
+    assert_eq!(names, ["encode", "(shop.rb)"]);
+}
+
+/// A bad access in the C library's allocator blames nobody; what stands between rows that count on does not end a stack.
+#[test]
+fn a_bad_access_in_the_allocator() {
+    let text = "Program received signal SIGSEGV, Segmentation fault.\n(gdb) bt\n#0  0x00007f10 in _int_free () from /usr/lib/libc.so.6\n#1  0x00007f20 in CRYPTO_free () from /usr/lib/libcrypto.so.1\n.0.0\n#2  0x00007f30 in SSL_free () from /usr/lib/libssl.so.1.0.0\n\n#3  0x00007f40 in cart_close (cart=0x55) at cart.c:12\n#4  0x00007f50 in main () at main.c:3\n";
+    expect(
+        text,
+        "Damaged heap, or a pointer that is no block of it (SIGSEGV in the allocator)",
+        &["freed twice"],
+        &[],
+    );
+    assert_eq!(whose(text), "unknown");
+    assert_eq!(read(text).process.threads[0].frames.len(), 5);
+}
+
+/// gdb shows which argument of the program's own function is null, where a library that has no arguments followed it.
+#[test]
+fn a_null_argument() {
+    let text = "Program terminated with signal 11, Segmentation fault.\n#0  0xf76e1714 in cart_reset () from /app/libcart.so\n#1  0x0805deb7 in total (cart=0x0, count=3) at shop.c:44\n#2  0x0804fbd0 in main () at shop.c:9\n";
+    expect(text, "The program got SIGSEGV", &["`cart` is null"], &["`count`"]);
+}
+
+/// Flutter's errors of plugins say what they stand for; what another package calls is a library.
+#[test]
+fn a_plugin_of_flutter_that_is_missing() {
+    let text = "19:08:21.757 26 info flutter.tools [VERBOSE-2:ui_dart_state.cc(148)] Unhandled Exception: MissingPluginException(No implementation found for method total on channel cart)\n19:08:21.757 27 info flutter.tools #0      MethodChannel.invokeMethod (package:flutter/src/services/platform_channel.dart:300:7)\n19:08:21.757 29 info flutter.tools #1      Cart.total (package:cart/cart.dart:33:27)\n19:08:21.757 32 info flutter.tools #2      ShopState.build (package:shop/main.dart:33:15)\n";
+    expect(
+        text,
+        "Unhandled exception: MissingPluginException(No implementation found for method total on channel cart)",
+        &["built anew", "the plugin is not there"],
+        &[],
+    );
+    assert_eq!(whose(text), "sdk");
+}
+
+/// Google Play's pages have a thread's heading twice, blank lines, and places that are no files.
+#[test]
+fn a_hang_as_google_play_shows_it() {
+    let text = "\"main\" tid=1 Blocked\n\"main\" prio=5 tid=1 Blocked\n  | sysTid=7789 nice=-10 cgrp=default\n \n  at com.example.ads.v.E (com.example.part@20290004@20290004.249178941)\n- waiting to lock <0x0fe119da> (a com.example.ads.v) held by thread 5\n \n  at com.example.ads.t.F (com.example.part@20290004@20290004.249178941:8)\n \n  at android.os.Looper.loop (Looper.java:164)\n";
+    expect(
+        text,
+        "ANR: the app did not respond; the main thread waits for a lock",
+        &["which thread 5 holds"],
+        &["could not be taken"],
+    );
+    assert_eq!(read(text).process.threads.len(), 1);
+}
+
+/// Crashlytics' pages have rows of Java without the word before them.
+#[test]
+fn rows_of_java_as_crashlytics_shows_them() {
+    let text = "Fatal Exception: java.lang.NullPointerException\nAttempt to invoke virtual method 'x' on a null object reference\ncom.example.ads.zza.zzc (zza.java:10)\nandroid.os.Handler.dispatchMessage (Handler.java:110)\n";
+    expect(
+        text,
+        "java.lang.NullPointerException: Attempt to invoke virtual method 'x' on a null object reference",
+        &["a reference that is null"],
+        &[],
+    );
+    assert_eq!(place(text).as_deref(), Some("com.example.ads.zza.zzc"));
+}
+
+/// An exception that another process handed back was not thrown where its stack begins.
+#[test]
+fn an_exception_of_another_process() {
+    let text = "java.lang.NullPointerException: no bundle\n\tat android.os.Parcel.createException(Parcel.java:2410)\n\tat android.os.Parcel.readException(Parcel.java:2393)\n\tat android.view.IWindowManager$Stub$Proxy.getSupported(IWindowManager.java:6342)\n\tat com.example.shop.Cart.total(Cart.java:7)\n";
+    expect(
+        text,
+        "java.lang.NullPointerException: no bundle",
+        &["IWindowManager$Stub$Proxy.getSupported` called", "handed back"],
+        &[],
+    );
+}
+
+/// Go's runtime says of a signal for an address next to null that a pointer was nil; the line may have been cut, or a number masked.
+#[test]
+fn a_nil_pointer_of_go_without_its_head() {
+    let text = "[signal SIGSEGV: segmentation violation code=0x1 addr=0x8 pc=0x796022]\n\ngoroutine XXXX [running]:\nexample.com/shop.Cart.Total({0x0, 0x1})\n\t/src/shop/cart.go:41 +0x42\n";
+    expect(
+        text,
+        "Go panic: invalid memory address or nil pointer dereference",
+        &["A nil pointer was followed."],
+        &[],
+    );
+    assert_eq!(place(text).as_deref(), Some("example.com/shop.Cart.Total"));
+}
+
+/// A main thread that is below one call in all samples hangs; one that waits for events does not.
+#[test]
+fn samples_of_one_call() {
+    let text = "Analysis of sampling Shop (pid 33) every 1 millisecond\nProcess:         Shop [33]\n\nCall graph:\n    2598 Thread_81   DispatchQueue_1: com.apple.main-thread  (serial)\n    + 2598 start  (in libdyld.dylib) + 1  [0x7fffa09e2255]\n    +   2598 main  (in Shop) + 4  [0x10046f800]\n    +     2598 NSApplicationMain  (in AppKit) + 1237  [0x7fff88f7fd80]\n    +       2598 -[NSApplication run]  (in AppKit) + 1002  [0x7fff88fb54b1]\n    +         2598 -[Cart total]  (in Shop) + 33  [0x10046f961]\n    +           2598 -[NSCarbonMenu perf\n";
+    expect(
+        text,
+        "Samples of Shop [33]: the main thread did one thing all the time",
+        &["In all 2598 samples"],
+        &[],
+    );
+    assert_eq!(
+        whose(
+            &text
+                .replace("    +         2598 -[Cart total]  (in Shop) + 33  [0x10046f961]\n", "")
+                .replace("    +   2598 main  (in Shop) + 4  [0x10046f800]\n", "")
+        ),
+        "unknown"
+    );
+    let bare = "Thread_2166370   DispatchQueue_1: com.apple.main-thread  (serial)\n  NSHostingView.layout()  (in SwiftUI)\n    Cart.total.getter  (in Shop) + 220\n      __psynch_mutexwait  (in libsystem_kernel)      <- blocked\n";
+    expect(bare, "Samples of the process: nothing crashed", &["waits for a mutex"], &[]);
+    assert_eq!(place(bare).as_deref(), Some("Cart.total.getter"));
+}
+
+/// Libraries that a package manager installed are nobody's own.
+#[test]
+fn libraries_of_package_managers() {
+    let text = "[23470] signal (11.2): Segmentation fault: 11\nin expression starting at none:0\ncart_pick at /opt/homebrew/Cellar/cart/8.10.0/lib/libcart.4.dylib (unknown line)\ntotal_92891 at /home/u/.julia/packages/Shop/a/src/shop.jl:3\n";
+    expect(text, "Julia crashed: Segmentation fault: 11", &["cart_pick"], &[]);
+    assert_eq!(whose(text), "sdk");
+}
+
+/// Panics about sleep and drivers, by the kernel's words.
+#[test]
+fn panics_of_power_and_drivers() {
+    for (words, title) in [
+        (
+            "Wake transition timed out after 180 seconds while calling power state change callbacks. Suspected bundle: com.example.driver. Thread 0xe575.",
+            "Kernel panic: waking up took too long",
+        ),
+        (
+            "busy timeout[0], (60s): 'ExampleController' @IOService.cpp:5529",
+            "Kernel panic: a driver did not become ready",
+        ),
+    ] {
+        let text = format!(
+            "panic(cpu 0 caller 0xffffff801bf92217): {words}\nBacktrace (CPU 0), Frame : Return Address\n0xffffffd8a7783710 : 0xffffff801b97eff7 mach_kernel : _machine_switch_context + 0xd7\n0xffffffd8a7897cd0 : 0xffffff7fb07b001d com.example.driver\n"
+        );
+        expect(&text, title, &[], &[]);
+        assert_eq!(
+            read(&text).process.threads[0].frames[1].image_name.as_deref(),
+            Some("com.example.driver")
+        );
+    }
+}
+
+/// Images beside that of `main` are libraries, where no list of images tells it.
+#[test]
+fn an_image_beside_mains() {
+    let text = "Crashed: com.apple.main-thread\nEXC_BAD_ACCESS KERN_INVALID_ADDRESS 0x0000000000000010\n0  CartKit  0x1f40 -[CartKit total] + 16\n1  UIKitCore  0xfd3e8 UIApplicationMain + 40\n2  Shop  0x1a2b4 main + 12 (main.m:12)\n";
+    assert_eq!(whose(text), "sdk");
+    assert_eq!(whose(&text.replace("CartKit  0x", "Shop  0x")), "app");
+}
+
+/// A fault of the kernel that is not the first since it started, and what the processor said of it.
+#[test]
+fn a_later_oops() {
+    let text = "[   57.658354] BUG: unable to handle page fault for address: ffff888058a67000\n[   57.659526] #PF: supervisor write access in kernel mode\n[   57.659526] #PF: error_code(0x000b) - reserved bit violation\n[   57.659526] Oops: 000b [#3] SMP NOPTI\n[   57.659526] CPU: 1 PID: 650 Comm: cart Tainted: G      D 5.2.0 #15\n[   57.659526] RIP: 0010:cart_clear+0x12/0x40\n";
+    expect(
+        text,
+        "BUG: unable to handle page fault for address: ffff888058a67000",
+        &["the table itself was overwritten", "oops 3 since the start"],
+        &[],
+    );
+    let first = text
+        .replace("[#3]", "[#1]")
+        .replace("0x000b) - reserved bit violation", "0x0002) - not-present page");
+    expect(
+        &first,
+        "BUG: unable to handle page fault for address: ffff888058a67000",
+        &[],
+        &["since the start", "overwritten"],
+    );
+}
+
+/// The reason alone, as pages of trackers have it.
+#[test]
+fn a_reason_of_foundations() {
+    let text = "**Context**\n\n*** -[__NSArrayM objectAtIndex:]: index 0 beyond bounds for empty array\n0 CoreFoundation | ___exceptionPreprocess + 124\n";
+    expect(
+        text,
+        "Uncaught exception: *** -[__NSArrayM objectAtIndex:]: index 0 beyond bounds for empty array",
+        &["outside of the container"],
+        &[],
+    );
+}
+
+/// One thread of a hang that is not the main one tells nothing.
+#[test]
+fn a_hang_without_its_main_thread() {
+    let text = "\"worker\" prio=5 tid=28 Waiting\n  | sysTid=24664 nice=0\n  at java.lang.Object.wait (Native method)\n- waiting on <0x0cda70b3> (a java.lang.Object)\n  at com.example.shop.Pool.run (Pool.java:164)\n";
+    assert_eq!((place(text), whose(text)), (None, "unknown"));
+}
+
+/// What exceptions of Android's own and messages of its libraries stand for.
+#[test]
+fn exceptions_of_android() {
+    let of = |head: &str| {
+        format!(
+            "FATAL EXCEPTION: main\nProcess: com.example.shop, PID: 12\n{head}\n\tat android.app.ActivityThread.main(ActivityThread.java:1)\n"
+        )
+    };
+    let text = of("android.view.WindowManager$BadTokenException: Unable to add window");
+    expect(
+        &text,
+        "android.view.WindowManager$BadTokenException: Unable to add window",
+        &["an activity that is gone"],
+        &[],
+    );
+    let text =
+        of("java.lang.IllegalStateException: Module with the Main dispatcher is missing. Add dependency");
+    expect(
+        &text,
+        "java.lang.IllegalStateException: Module with the Main dispatcher is missing. Add dependency",
+        &["kotlinx-coroutines-android is not in the app"],
+        &["A call came at a time"],
+    );
+}
+
+/// Rows that people left out do not end a stack without addresses.
+#[test]
+fn a_stack_with_gaps() {
+    let text = "Thread 15 Crashed:\n0  libdispatch.dylib  _dispatch_assert_queue_fail\n5  Shop.debug.dylib   closure #1 in static Cart.total(at:)\n7  Shop.debug.dylib   static Cart.total(at:) (Cart.swift:250)\n";
+    expect(text, "Code ran on the wrong queue", &["Cart.total"], &[]);
+    assert_eq!(read(text).process.threads[0].frames.len(), 3);
+}
+
+/// gdb's frame without a number, and Xcode's list of frames with functions that are inlined.
+#[test]
+fn frames_as_debuggers_show_them_otherwise() {
+    let text = "Program received signal SIGSEGV, Segmentation fault.\ncart_total (cart=0x55555574fae8) at shop/cart.c:697\n697\t  if(cart->name[0] == '[') {\n";
+    expect(text, "The program got SIGSEGV", &["cart_total"], &[]);
+    assert_eq!(place(text).as_deref(), Some("cart_total"));
+    let text = "#0\t(null) in Swift runtime failure: Index out of range ()\n#1\t(null) in specialized _ContiguousArrayBuffer.firstElementAddress.getter ()\n#2\t0x00000001044ea894 in Cart.total(_:) at /src/Cart.swift:534\n#3\t(null) in @objc Cart.total(_:) ()\n";
+    expect(text, "Swift runtime failure: Index out of range", &[], &["(null)"]);
+    assert_eq!(place(text).as_deref(), Some("Cart.total(_:)"));
+}
+
+/// The oops of an old kernel names where it was by `IP`; what only fills memory for its caller is no place.
+#[test]
+fn an_oops_of_an_old_kernel() {
+    let text = "Mar 12 14:07:43 host kernel: [  267.752739] BUG: unable to handle kernel paging request at ffff88009d5e3000\nMar 12 14:07:43 host kernel: [  267.761826] IP: [<ffffffffa0a42101>] cart_init+0x101/0x1000 [cart]\nMar 12 14:07:43 host kernel: [  267.779723] Oops: 0000 [#1] SMP \n";
+    assert_eq!(place(text).as_deref(), Some("cart_init"));
+    assert_eq!(whose(text), "sdk");
+    assert_eq!(whose(&text.replace("cart_init", "memset_erms").replace(" [cart]", "")), "unknown");
+}
+
+/// What reporters head the stack of a hang with.
+#[test]
+fn a_hang_of_a_reporter() {
+    let text = "App Hang: The app was terminated while unresponsive\n\n0  libsystem_kernel.dylib semaphore_wait_trap\n1  libdispatch.dylib      _dispatch_semaphore_wait_slow\n2  Shop                   Cart.total (Cart.swift:29:24)\n3  libdispatch.dylib      __dispatch_call_block_and_release\n";
+    expect(text, "The app hung", &["waits for a semaphore"], &[]);
+}
+
+/// Android's log of an app that did not respond, without its trace; and a lock as Dalvik has it.
+#[test]
+fn a_hang_in_androids_log() {
+    let text = "09-22 18:49:03.613 951-969/? E/ActivityManager: ANR in com.example.shop (com.example.shop/.Main)\n  PID: 27003\n  Reason: Input dispatching timed out (Waiting to send non-key event because the touched window has not finished.)\n  Load: 12.25 / 10.66 / 8.94\n";
+    expect(text, "ANR: Input dispatching timed out; no main thread in the trace", &[], &[]);
+    let dalvik = "----- pid 6945 at 2015-02-22 12:52:51 -----\nCmd line: com.example.shop\n\nDALVIK THREADS:\n\"main\" prio=5 tid=1 MONITOR\n  | sysTid=6945 nice=0\n  at com.example.ads.ae.get((null):~-1)\n  - waiting to lock <0x430caa90> held by tid=26 (fetcher)\n  at com.example.shop.Cart.total(Cart.java:23)\n";
+    expect(
+        dalvik,
+        "ANR: the app did not respond; the main thread waits for a lock",
+        &["which thread 26 holds"],
+        &[],
+    );
+}
+
+/// The exception of an export whose rows were cut off.
+#[test]
+fn an_export_without_rows() {
+    let text = "# Crashlytics - Stack trace\n# Platform: apple\n\nFatal Exception: NSRangeException\nindex 3 beyond bounds\n\nCrashed: com.google.firebase.crashlytics.ios.exceptionSHOP\n0  SHOP\n";
+    expect(text, "Uncaught NSRangeException: index 3 beyond bounds", &["outside of the container"], &[]);
+    assert_eq!(place(text), None);
+}
+
+/// Apple numbers the main thread 0.
+#[test]
+fn uikit_on_a_later_thread() {
+    let text = "Exception Type:  SIGSEGV\nException Codes: SEGV_ACCERR at 0x10\nCrashed Thread:  5\n\nThread 5 Crashed:\n0   UIKit  0x0000000187f2cf70 +[UIViewAnimationState pop] + 252\n1   UIKit  0x0000000187f43e94 -[UIButton layoutSubviews] + 104\n2   Shop  0x00000001002ccb78 -[Cart total] + 8\n";
+    let has =
+        |text: &str| format!("{:?}", crate::explain(&read(text))).contains("which is not the main thread");
+    assert!(has(text));
+    assert!(!has(&text.replace("Thread 5", "Thread 0").replace("Thread:  5", "Thread:  0")));
+}
+
+/// Obfuscated classes of the system's web view name its package in place of a file.
+#[test]
+fn javas_side_of_the_web_view() {
+    let text = "FATAL EXCEPTION: main\nProcess: com.example.shop, PID: 12\njava.lang.IllegalStateException: gone\n\tat WV.h22.run(chromium-SystemWebViewGoogle6432.aab-beta-777802813:41)\n\tat android.os.Handler.handleCallback(Handler.java:938)\n";
+    assert_ne!(whose(text), "app");
+}

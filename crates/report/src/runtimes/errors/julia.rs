@@ -79,7 +79,8 @@ fn numbered(text: &str) -> Option<(&str, Option<&str>)> {
 
 /// Whether a line tells that the text is of this kind.
 pub(super) fn is_sure(line: &str) -> bool {
-    line.starts_with("signal ") && stopped(line).is_some()
+    (line.starts_with("signal ") || line.starts_with('[') && line.contains("] signal "))
+        && stopped(line).is_some()
 }
 
 /// Whether a line heads a stack, as people head those of other kinds, too.

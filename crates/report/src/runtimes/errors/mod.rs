@@ -16,25 +16,28 @@ use crate::apple_text::{Line, Lines};
 use crate::log_prefix::plain;
 use backtrail_model::{Exception, Frame, Language, Report, Source};
 
-/// Whose such a line is, if it is surely one.
-fn language_of(line: &str) -> Option<Language> {
-    // This is asked of every line of a text.
-    match () {
-        () if php::is_sure(line) => Some(Language::Php),
-        () if ruby::is_sure(line) => Some(Language::Ruby),
-        () if beam::is_sure(line) => Some(Language::Beam),
-        () if ocaml::is_sure(line) => Some(Language::OCaml),
-        () if haskell::is_sure(line) => Some(Language::Haskell),
-        () if lua::is_sure(line) => Some(Language::Lua),
-        () if julia::is_sure(line) => Some(Language::Julia),
-        () if tcl::is_sure(line) => Some(Language::Tcl),
-        () => None,
-    }
+/// A language: how its errors are known by a line, and read.
+struct Known {
+    is_sure: fn(&str) -> bool,
+    read: fn(&[u8], usize, &Limits) -> Option<Report>,
 }
+
+/// In the order in which lines are asked.
+const LANGUAGES: [Known; 8] = [
+    Known { is_sure: php::is_sure, read: php::read },
+    Known { is_sure: ruby::is_sure, read: ruby::read },
+    Known { is_sure: beam::is_sure, read: beam::read },
+    Known { is_sure: ocaml::is_sure, read: ocaml::read },
+    Known { is_sure: haskell::is_sure, read: haskell::read },
+    Known { is_sure: lua::is_sure, read: lua::read },
+    Known { is_sure: julia::is_sure, read: julia::read },
+    Known { is_sure: tcl::is_sure, read: tcl::read },
+];
 
 /// Whether a line tells that the text is of this kind.
 pub(super) fn is_sure(line: &str) -> bool {
-    language_of(line).is_some()
+    // This is asked of every line of a text.
+    LANGUAGES.iter().any(|language| (language.is_sure)(line))
 }
 
 /// Whether a line tells it where nothing else tells another kind.
@@ -46,19 +49,12 @@ pub(super) fn is_likely(line: &str) -> bool {
 pub(super) fn read(input: &[u8], start: usize, limits: &Limits) -> Option<Report> {
     let mut lines =
         Lines::new(input, start..input.len(), 1).filter(|line| line.bytes.len() <= limits.max_line);
-    let language = |line: &str| language_of(line).or_else(|| is_likely(line).then_some(Language::Julia));
-    let language = lines.find_map(|line| language(plain(&line.text()).trim()))?;
-    match language {
-        Language::Php => php::read(input, start, limits),
-        Language::Ruby => ruby::read(input, start, limits),
-        Language::Beam => beam::read(input, start, limits),
-        Language::OCaml => ocaml::read(input, start, limits),
-        Language::Haskell => haskell::read(input, start, limits),
-        Language::Lua => lua::read(input, start, limits),
-        Language::Julia => julia::read(input, start, limits),
-        Language::Tcl => tcl::read(input, start, limits),
-        _ => None,
-    }
+    let reader = |line: &str| {
+        let known = LANGUAGES.iter().find(|language| (language.is_sure)(line));
+        known.map(|language| language.read).or_else(|| is_likely(line).then_some(julia::read as _))
+    };
+    let read = lines.find_map(|line| reader(plain(&line.text()).trim()))?;
+    read(input, start, limits)
 }
 
 /// A text of such a language that is being read.

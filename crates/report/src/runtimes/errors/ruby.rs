@@ -6,10 +6,10 @@ use super::super::log::{Log, Reader, SourcePlace, drive};
 use super::super::native_row;
 use super::{Text, turn_around, unquoted};
 use crate::Limits;
-use crate::apple_text::Line;
+use crate::apple_text::{FrameRow, Line};
 use crate::numbers::{is_number, signal_in_words};
 use backtrail_core::Avma;
-use backtrail_model::{Exception, Frame, Language, Report, Thread};
+use backtrail_model::{Backtrace, Exception, Frame, Language, Report, Thread};
 
 /// What the interpreter prints where it crashed.
 const BUG: &str = "[BUG] ";
@@ -68,7 +68,7 @@ fn announced(text: &str) -> Option<(&str, &str)> {
 
 /// Whether a line tells that the text is of this kind.
 pub(super) fn is_sure(line: &str) -> bool {
-    if line.starts_with("-- C level backtrace information ---") {
+    if section(line) == Some(Part::Native) {
         return true;
     }
     // This is asked of every line.
@@ -98,9 +98,13 @@ pub(super) fn read(input: &[u8], start: usize, limits: &Limits) -> Option<Report
             turn_around(&mut stack.frames);
         }
     }
+    with_one_of_methods(&mut text.log.report.process.backtraces);
     let mut report = text.finish()?;
     let process = &mut report.process;
     if let Some(thread) = process.threads.first_mut() {
+        if let Some(exception) = report.exception.as_mut().filter(|exception| exception.signal.is_none()) {
+            exception.signal = handled(&thread.frames).map(str::to_owned);
+        }
         super::super::log::settle_walked(&mut thread.frames, native_row::is_signal);
         process.crashed_thread = Some(0);
         // Where it crashed is the stack of machine code.
@@ -109,7 +113,7 @@ pub(super) fn read(input: &[u8], start: usize, limits: &Limits) -> Option<Report
     Some(report)
 }
 
-#[derive(PartialEq, Eq, Clone, Copy)]
+#[derive(PartialEq, Eq, Clone, Copy, Debug)]
 enum Part {
     /// Rows of Ruby's methods, as they stand.
     Rows,
@@ -158,24 +162,68 @@ impl<'l> Reader<'l> for Ruby<'l> {
                 self.text.push(row.name, Some(row.place()), line)
             }
             Part::Native => {
-                let Some(row) = native_row::NativeRow::read(text) else { return false };
                 let index = self.text.log.next_index();
-                let frame = Frame { span: Some(line.span.clone()), ..row.frame(index) };
-                self.text.log.push(frame)
+                // Where the system's library prints the rows, they have Apple's form.
+                let apples = || FrameRow::read(line.bytes).map(|row| Frame { index, ..row.frame() });
+                let row = native_row::NativeRow::read(text).map(|row| row.frame(index)).or_else(apples);
+                let Some(frame) = row else { return false };
+                self.text.log.push(Frame { span: Some(line.span.clone()), ..frame })
             }
-            Part::Control | Part::Other => false,
+            Part::Control => match control(text) {
+                Some((name, found)) => self.text.push(name, found, line),
+                None => false,
+            },
+            Part::Other => false,
         }
     }
 }
 
 fn section(text: &str) -> Option<Part> {
-    let title = text.strip_prefix("-- ")?.trim_end_matches('-').trim_end();
+    // A quote may stand before what was pasted.
+    let text = text.trim_start_matches(['\'', '"', '`']);
+    let title = text.strip_prefix("-- ").filter(|rest| rest.ends_with("---"))?;
+    let title = title.trim_end_matches('-').trim_end();
     Some(match title {
         "Control frame information" => Part::Control,
         "Ruby level backtrace information" => Part::Methods,
         "C level backtrace information" => Part::Native,
         _ => Part::Other,
     })
+}
+
+/// Titles of the two stacks of methods that a crash has. They say the same; that of the control frames alone names functions in
+/// C, and places of callers in Ruby, without the methods' names.
+const METHODS: &str = "Ruby's methods";
+const CONTROL: &str = "Ruby's control frames";
+
+/// A control frame: `c:0007 p:---- s:0026 e:000025 CFUNC  :encode`, `c:0006 p:0178 s:0022 e:000021 METHOD /a/shop.rb:41`.
+fn control(text: &str) -> Option<(&str, Option<SourcePlace<'_>>)> {
+    let mut words = text.strip_prefix("c:")?.split_whitespace().skip(1);
+    let kind = words.by_ref().find(|word| !word.contains(':'))?;
+    let what = words.next()?;
+    if kind == "CFUNC" {
+        return what.strip_prefix(':').map(|name| (name, None));
+    }
+    super::super::log::place(what).map(|found| ("", Some(found)))
+}
+
+/// Leaves one of the two stacks: the control frames where the stack of methods was cut, or does not reach as far in.
+fn with_one_of_methods(stacks: &mut Vec<Backtrace>) {
+    let rows = |title: &str| {
+        let stack = stacks.iter().find(|stack| stack.title == title);
+        stack.map_or(0, |stack| stack.frames.len())
+    };
+    let spare = if rows(METHODS) >= rows(CONTROL) { CONTROL } else { METHODS };
+    stacks.retain(|stack| stack.title != spare);
+}
+
+/// The signal that the interpreter's own handler on the stack tells (`signal.c`).
+fn handled(frames: &[Frame]) -> Option<&'static str> {
+    const HANDLERS: [(&str, &str); 4] =
+        [("sigsegv", "SIGSEGV"), ("sigbus", "SIGBUS"), ("sigill", "SIGILL"), ("sigabrt", "SIGABRT")];
+    let names = frames.iter().filter_map(|frame| frame.reported.as_ref());
+    let signal = |name: &str| HANDLERS.iter().find(|(known, _)| *known == name).map(|(_, signal)| *signal);
+    names.map(|symbol| symbol.name.as_str()).find_map(signal)
 }
 
 impl Ruby<'_> {
@@ -189,7 +237,10 @@ impl Ruby<'_> {
         self.part = part;
         match part {
             Part::Methods => {
-                self.text.log.begin_backtrace("Ruby's methods", false);
+                self.text.log.begin_backtrace(METHODS, false);
+            }
+            Part::Control => {
+                self.text.log.begin_backtrace(CONTROL, false);
             }
             Part::Native => {
                 self.crashed("");

@@ -7,7 +7,7 @@ const FREED: &str = "Look at the stacks of the message: where it was used, where
 /// Messages of sanitizers and of Xcode's checkers. The text is where the title begins.
 ///
 /// Sources: compiler-rt's `asan_errors.h`, `ubsan_diag.cpp`, `tsan_report.cpp`; Xcode's documentation of its checkers.
-pub(crate) static SANITIZERS: [Hint; 14] = [
+pub(crate) static SANITIZERS: [Hint; 15] = [
     hint(
         "AddressSanitizer: heap-use-after-free",
         "Memory was used after it had been freed.",
@@ -79,6 +79,14 @@ pub(crate) static SANITIZERS: [Hint; 14] = [
         "Undefined Behavior Sanitizer found code whose behavior C does not define.",
         &["The message names the kind of mistake."],
         &["Look at the file and line that the message names."],
+    ),
+    hint(
+        "This application is modifying the autolayout engine from a background thread",
+        "Auto layout was used off the main thread, which it checks for. It wrote down where, and the process went on: what that damages shows later, if at all.",
+        &["A completion handler that touches views, labels or constraints on a background queue."],
+        &[
+            "Send the work on the interface to the main queue: the innermost frame of the app on the stack is where.",
+        ],
     ),
     hint(
         "Main Thread Checker: ",

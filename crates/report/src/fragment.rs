@@ -1,0 +1,128 @@
+//! Parts of reports between words, where nothing tells a whole one: members of Apple's JSON without the braces around them,
+//! processes of a memory event, and messages that a sentence quotes.
+
+use crate::apple_text::Lines;
+use crate::json::{Arena, read as read_json};
+use crate::{Limits, apple_ips, exception_log, last_words};
+use backtrail_model::{Report, Section};
+
+/// Members of Apple's JSON that tell what happened.
+const MEMBERS: [&str; 11] = [
+    "asi",
+    "exception",
+    "faultingThread",
+    "largestProcess",
+    "lastExceptionBacktrace",
+    "memoryStatus",
+    "processes",
+    "procName",
+    "termination",
+    "threads",
+    "usedImages",
+];
+
+/// Reads what is left of a report; `None` where there is nothing of one.
+pub(crate) fn read(input: &[u8], limits: &Limits) -> Option<Report> {
+    members(input, limits).or_else(|| processes(input, limits)).or_else(|| quoted(input, limits))
+}
+
+/// Members of an object whose opening brace was cut off.
+fn members(input: &[u8], limits: &Limits) -> Option<Report> {
+    let is_member = |line: &[u8]| {
+        let inside = line.trim_ascii_start().strip_prefix(b"\"")?;
+        let end = memchr::memchr(b'"', inside.get(..64.min(inside.len()))?)?;
+        let name = std::str::from_utf8(inside.get(..end)?).ok()?;
+        let behind = inside.get(end + 1..)?.trim_ascii_start();
+        (MEMBERS.contains(&name) && behind.starts_with(b":")).then_some(())
+    };
+    let first = Lines::new(input, 0..input.len(), 1).find(|line| is_member(line.bytes).is_some())?;
+    braced(b"{", input, first.span.start, limits)
+}
+
+/// Processes of a memory event whose list was cut off. What each held in pages, no other JSON has.
+fn processes(input: &[u8], limits: &Limits) -> Option<Report> {
+    const PAGES: &[u8] = b"\"rpages\"";
+    let at = memchr::memmem::find(input, PAGES)?;
+    let mut depth = 0_usize;
+    let opening = input.get(..at)?.iter().rposition(|byte| match byte {
+        b'}' => {
+            depth += 1;
+            false
+        }
+        b'{' if depth > 0 => {
+            depth -= 1;
+            false
+        }
+        byte => *byte == b'{',
+    })?;
+    braced(b"{\"memoryStatus\":{},\"processes\":[", input, opening, limits)
+}
+
+/// Reads JSON from a place on, with what was cut off before it.
+fn braced(before: &[u8], input: &[u8], from: usize, limits: &Limits) -> Option<Report> {
+    let mut whole = before.to_vec();
+    whole.extend_from_slice(input.get(from..)?);
+    let arena = Arena::default();
+    let first = read_json(&arena, &whole, 0, limits);
+    let mut report = apple_ips::read_part(&whole, &first, limits)?;
+    // They are places in the text that was put together.
+    report.all_processes_mut().for_each(|process| process.frames_mut().for_each(|frame| frame.span = None));
+    keep(&mut report, input);
+    Some(report)
+}
+
+/// The whole text, as it was given.
+fn keep(report: &mut Report, input: &[u8]) {
+    report
+        .sections
+        .push(Section { title: "Text".to_owned(), text: String::from_utf8_lossy(input).into_owned() });
+}
+
+/// Messages between backquotes inside of sentences, each of which would be a report where it stood alone.
+fn quoted(input: &[u8], limits: &Limits) -> Option<Report> {
+    let mut said = String::new();
+    for line in Lines::new(input, 0..input.len(), 1).filter(|line| line.bytes.len() <= limits.max_line) {
+        let text = line.text();
+        for message in text.split('`').skip(1).step_by(2).filter(|message| last_words::is(message)) {
+            said.push_str(message.trim());
+            said.push('\n');
+        }
+    }
+    let mut report = exception_log::read(said.as_bytes(), 0, limits).filter(|_| !said.is_empty())?;
+    report.sections.clear();
+    keep(&mut report, input);
+    Some(report)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Limits, parse};
+
+    #[test]
+    fn members_between_words() {
+        let text = "We saw this:\n  \"termination\" : {\"code\":2343432205,\"namespace\":\"FRONTBOARD\",\"reasons\":[\"scene-update watchdog\"]},\n  \"threads\" : [{\"triggered\":true,\"id\":7,\"frames\":[{\"imageOffset\":16,\"symbol\":\"f\"";
+        let report = parse(text.as_bytes(), &Limits::default()).unwrap();
+        assert_eq!(report.termination.unwrap().code, Some(0x8bad_f00d));
+        assert_eq!(report.process.threads.len(), 1);
+        assert!(report.process.threads[0].frames.iter().all(|frame| frame.span.is_none()));
+        assert!(report.sections.iter().any(|section| section.text.contains("We saw this:")));
+    }
+
+    #[test]
+    fn processes_of_a_memory_event() {
+        let text = "The log has\n {\n \"states\" : [ \"frontmost\" ],\n \"rpages\" : 1200,\n \"reason\" : \"per-process-limit\",\n \"name\" : \"Shop\", \"pid\" : 12 },\nand no more\n";
+        let mut report = parse(text.as_bytes(), &Limits::default()).unwrap();
+        assert_eq!(report.source, backtrail_model::Source::AppleJetsam);
+        assert!(report.all_processes_mut().any(|process| process.name.as_deref() == Some("Shop")));
+    }
+
+    #[test]
+    fn messages_that_a_sentence_quotes() {
+        let text = "It stops at `sections[0]` with `Thread 1: Fatal error: Index out of range`. Why?\n";
+        let report = parse(text.as_bytes(), &Limits::default()).unwrap();
+        assert_eq!(report.app_info[0].lines, ["Fatal error: Index out of range"]);
+        for text in ["`a` and `b`\n", "{\"a\":1}\n", "\"name\": \"x\"\n", "the `termination` of it\n"] {
+            assert!(parse(text.as_bytes(), &Limits::default()).is_err(), "{text}");
+        }
+    }
+}
