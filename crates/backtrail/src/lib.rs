@@ -42,7 +42,7 @@ pub use backtrail_core::{
 pub use backtrail_demangle as demangle;
 pub use backtrail_diagnose::{
     Added, Attribution, Blamed, Explanation, Group, GroupRef, Groups, Joined, Layer, OwnerRule, Rules,
-    RulesError, RulesErrorKind, blamed, is_crash, is_system, telling_stack,
+    RulesError, RulesErrorKind, blamed, is_crash, is_system, is_system_image, telling_stack,
 };
 pub use backtrail_hang as hang;
 pub use backtrail_model::{

@@ -147,7 +147,7 @@ pub fn owner_sources(sdk: &[PathBuf], link_maps: &[PathBuf]) -> Result<OwnerSour
     Ok(sources)
 }
 
-/// A link map that may be that of a build, as [`image_owners`] takes it.
+/// A link map that may be that of a build, as [`build_owners`] takes it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NamedLinkMap {
     /// What it is called.
@@ -158,18 +158,28 @@ pub struct NamedLinkMap {
     pub code: AddrRange<Svma>,
 }
 
+/// What is known of one build.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct BuildOwners {
+    /// The addresses of its binary's code section, by which its link map is told.
+    pub code: Option<AddrRange<Svma>>,
+    /// Whose code is where.
+    pub owners: Arc<ImageOwners>,
+}
+
 /// Whose code is where in one build, by what symbolication would take for it: `files` are its binary and debug files. `None` where the
 /// binary is not among them.
 ///
 /// # Errors
 /// Where a fingerprint or a link map cannot be read, or is none.
-pub fn image_owners(
+pub fn build_owners(
     files: &[PathBuf],
     id: ImageId,
     arch: Arch,
     fingerprints: &[PathBuf],
     link_maps: &[NamedLinkMap],
-) -> Result<Option<Arc<ImageOwners>>, SdkError> {
+) -> Result<Option<BuildOwners>, SdkError> {
     let mut options = SymbolOptions::default();
     options.paths = files.to_vec();
     // No other file is opened, whatever these name.
@@ -181,7 +191,8 @@ pub fn image_owners(
     for map in link_maps.iter().filter(|map| Some(map.code) == code) {
         sources.add_link_map(&map.name, &open(&map.path)?).map_err(content(&map.path))?;
     }
-    Ok(symbols.with_owners(sources).image_owners(id, arch))
+    let owners = symbols.with_owners(sources).image_owners(id, arch);
+    Ok(owners.map(|owners| BuildOwners { code, owners }))
 }
 
 fn fingerprint_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, SdkError> {

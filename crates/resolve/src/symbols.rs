@@ -190,6 +190,17 @@ impl Symbols {
         wants
     }
 
+    /// Positions of the images that frames lie in and whose binaries are not there, where it is asked whose code lies where in them.
+    pub fn without_binary(&self, process: &mut Process) -> Vec<usize> {
+        if self.owner_sources.is_empty() {
+            return Vec::new();
+        }
+        let wanted = self.wants_owners(process);
+        let asked = wanted.iter().zip(process.images.iter().enumerate()).filter(|(wanted, _)| **wanted);
+        let missing = asked.filter(|(_, (_, image))| self.files_of(image, false, false).binary.is_none());
+        missing.map(|(_, (position, _))| position).collect()
+    }
+
     /// Whose code is where in an image. A binary that may be of another build says nothing.
     pub(crate) fn owners(&self, files: &ImageFiles) -> Option<Arc<ImageOwners>> {
         let binary = files.binary.as_ref().filter(|_| !files.is_unproven)?;

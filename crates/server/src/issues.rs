@@ -26,6 +26,8 @@ pub(crate) struct Facts {
     pub(crate) incomplete: bool,
     /// Images that want symbols: identity, name, architecture.
     pub(crate) missing: Vec<(String, String, Option<String>)>,
+    /// The version of what its project knew of its code.
+    pub(crate) sources: i64,
 }
 
 /// Which report it is.
@@ -39,19 +41,29 @@ pub(crate) struct Which {
 
 /// Writes down what a report is, and counts it: once, however often it is worked.
 pub(crate) fn count(connection: &Connection, which: Which, facts: &Facts) -> Result<()> {
+    let earlier = earlier(connection, which.id, facts)?;
     let before = uncount(connection, which.project, which.id)?;
+    let stays = before.filter(|_| earlier.are_owners_late);
     let issue = match &facts.keys {
-        Some((key, symbol_key)) => Some(place(connection, which, key, symbol_key.as_deref(), facts)?),
+        Some((key, symbol_key)) => Some(place(connection, which, key, symbol_key.as_deref(), facts, stays)?),
         None => None,
     };
     let is_known = match (before, issue) {
-        (Some(before), Some(issue)) => before == issue || follow(connection, which.project, before, issue)?,
+        (Some(before), Some(issue)) => {
+            before == issue || follow(connection, which.project, before, issue, stays.is_some())?
+        }
         _ => false,
     };
+    if let (true, Some(issue), Some(owner)) = (is_known, issue, &earlier.owner) {
+        connection.execute(
+            "UPDATE issue SET owner = ?2 WHERE id = ?1 AND owner = ?3 AND owner <> ?2",
+            params![issue, facts.part.owner, owner],
+        )?;
+    }
     connection.execute(
         "UPDATE report SET issue = ?2, day = ?3, release = ?4, os = ?5, device = ?6, title = ?7, \
          happened = ?8, incomplete = ?9, owner = ?10, owner_version = ?11, app = ?12, crashed = \
-         ?13 WHERE id = ?1",
+         ?13, sources = ?14 WHERE id = ?1",
         params![
             which.id,
             issue,
@@ -65,7 +77,8 @@ pub(crate) fn count(connection: &Connection, which: Which, facts: &Facts) -> Res
             facts.part.owner,
             facts.part.version,
             facts.part.app,
-            facts.part.crashed
+            facts.part.crashed,
+            facts.sources
         ],
     )?;
     connection.execute("DELETE FROM missing WHERE report = ?1", params![which.id])?;
@@ -103,14 +116,43 @@ pub(crate) fn count(connection: &Connection, which: Which, facts: &Facts) -> Res
     Ok(())
 }
 
+/// What is known of a report that was worked before.
+#[derive(Default)]
+struct Earlier {
+    owner: Option<String>,
+    /// Whether its project has learned whose code is where since, by the same rules.
+    are_owners_late: bool,
+}
+
+fn earlier(connection: &Connection, report: i64, facts: &Facts) -> Result<Earlier> {
+    // Projects that know nothing of their code need not be asked.
+    if facts.sources == 0 {
+        return Ok(Earlier::default());
+    }
+    connection.query_row(
+        "SELECT owner, report.sources < ?2 AND rules_since <= report.sources FROM report \
+         JOIN project ON project.id = report.project WHERE report.id = ?1",
+        params![report, facts.sources],
+        |row| Ok(Earlier { owner: row.get(0)?, are_owners_late: row.get(1)? }),
+    )
+}
+
 /// A report of a capture has other frames once its images are here, since they say how to unwind, and so another key without
 /// names. An issue without names that lost its last report so goes on in the one where that is now; what people decided goes
 /// along to one that was made for it.
-fn follow(connection: &Connection, project: i64, before: i64, issue: i64) -> Result<bool> {
+///
+/// So does any that lost its last report since its project learned whose code is where.
+fn follow(
+    connection: &Connection,
+    project: i64,
+    before: i64,
+    issue: i64,
+    are_owners_late: bool,
+) -> Result<bool> {
     let is_left: bool = connection.query_row(
-        "SELECT EXISTS (SELECT 1 FROM issue WHERE id = ?1 AND count = 0 AND has_names = 0 AND \
+        "SELECT EXISTS (SELECT 1 FROM issue WHERE id = ?1 AND count = 0 AND (has_names = 0 OR ?2 = 1) AND \
          merged_into IS NULL)",
-        params![before],
+        params![before, are_owners_late],
         |row| row.get(0),
     )?;
     if !is_left {
@@ -213,20 +255,23 @@ fn regress(connection: &Connection, issue: i64, release: &str) -> Result<bool> {
 }
 
 /// The issue of a report's keys, by the rules of `backtrail::Groups`: a key by names decides; a key without names leads to an issue
-/// that has none yet, and never joins two that have.
+/// that has none yet, and never joins two that have. `stays` is the issue of a report whose keys are others now only because it is known whose
+/// code is where: what nobody knows yet is that issue's.
 fn place(
     connection: &Connection,
     which: Which,
     key: &str,
     symbol_key: Option<&str>,
     facts: &Facts,
+    stays: Option<i64>,
 ) -> Result<i64> {
     let project = which.project;
     let by_key = find(connection, project, key, false)?;
     let Some(symbol_key) = symbol_key else {
-        return match by_key {
-            Some((issue, _)) => Ok(issue),
-            None => make(connection, which, key, None, facts),
+        return match (by_key, stays) {
+            (Some((issue, _)), _) => Ok(issue),
+            (None, Some(issue)) => lead(connection, project, key, false, issue).map(|()| issue),
+            (None, None) => make(connection, which, key, None, facts),
         };
     };
     let by_names = find(connection, project, symbol_key, true)?;
@@ -249,7 +294,14 @@ fn place(
             )?;
             Ok(issue)
         }
-        (None, None) => make(connection, which, key, Some(symbol_key), facts),
+        (None, None) => match stays {
+            Some(issue) => {
+                lead(connection, project, key, false, issue)?;
+                lead(connection, project, symbol_key, true, issue)?;
+                Ok(issue)
+            }
+            None => make(connection, which, key, Some(symbol_key), facts),
+        },
     }
 }
 
@@ -351,7 +403,8 @@ pub(crate) fn faults(connection: &Connection) -> Result<Vec<String>> {
             // At once: one file after the other goes through all reports each time.
             "SELECT count(*) FROM blob LEFT JOIN (SELECT digest AS needed, count(*) AS n FROM \
              (SELECT blob AS digest FROM report WHERE dropped IS NULL UNION ALL SELECT blob FROM attachment \
-             UNION ALL SELECT blob FROM symbol_file UNION ALL SELECT blob FROM symbol_table) AS rows_of GROUP BY digest) \
+             UNION ALL SELECT blob FROM symbol_file UNION ALL SELECT blob FROM symbol_table \
+             UNION ALL SELECT blob FROM owner_source) AS rows_of GROUP BY digest) \
              AS counted ON needed = blob.digest WHERE refs <> coalesce(n, 0)",
             "files that other numbers of rows need than is counted",
         ),

@@ -3,6 +3,7 @@
 use crate::config::Config;
 use crate::database::{Connection, Database, Result};
 use crate::objects::Objects;
+use crate::owner_sources::Owners;
 use crate::passwords::Passwords;
 use crate::scrubbing::Scrubbers;
 use crate::symbol_files::SymbolFiles;
@@ -17,6 +18,8 @@ pub(crate) struct State {
     pub(crate) database: Database,
     pub(crate) objects: Objects,
     pub(crate) symbols: Arc<SymbolFiles>,
+    /// Whose code is where.
+    pub(crate) owners: Owners,
     /// Wakes the workers.
     pub(crate) bell: Bell,
     /// Wakes who makes tables of symbols.
@@ -47,11 +50,13 @@ impl State {
         let (bell, counters) = (Bell::default(), Counters::default());
         let (notices, conversions, scrubbers) = (Bell::default(), Bell::default(), Scrubbers::default());
         let symbols = Arc::new(symbols);
+        let owners = Owners::new(&config.data.join("owners"));
         Self {
             config,
             database,
             objects,
             symbols,
+            owners,
             bell,
             conversions,
             notices,

@@ -30,6 +30,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("postgres/0014.sql"),
     include_str!("postgres/0015.sql"),
     include_str!("postgres/0016.sql"),
+    include_str!("postgres/0017.sql"),
 ];
 
 /// Whoever waits for the other transaction longer than `lock_timeout` gives up.
