@@ -503,6 +503,60 @@ mod tests {
     }
 
     #[test]
+    fn owners_that_come_late_split_nothing() {
+        with_reports(4, |connection| {
+            let learn = |column: &str, value: i64| {
+                let sql = format!("UPDATE project SET {column} = ?1");
+                connection.execute(&sql, params![value]).unwrap();
+            };
+            let of = |owner: &str, key: &str, sources: i64| {
+                let part = Part { owner: owner.to_owned(), ..Part::default() };
+                Facts { part, sources, ..facts(key, Some(key), "1") }
+            };
+            counted(connection, 1, &of("app", "k", 0));
+            counted(connection, 2, &of("app", "k", 0));
+            let issue = issue_of(connection, 1);
+            connection
+                .execute(
+                    "UPDATE issue SET state = 'resolved', assignee = 'anna' WHERE id = ?1",
+                    params![issue],
+                )
+                .unwrap();
+            learn("sources", 1);
+            // Another key, since frames of a library count now.
+            counted(connection, 1, &of("sdk", "l", 1));
+            assert_eq!(issue_of(connection, 1), issue, "the same issue");
+            counted(connection, 3, &of("sdk", "l", 1));
+            counted(connection, 2, &of("sdk", "l", 1));
+            assert_eq!([issue_of(connection, 2), issue_of(connection, 3)], [issue, issue]);
+            let text = |column: &str, issue: i64| -> String {
+                let sql = format!("SELECT {column} FROM issue WHERE id = ?1");
+                connection.query_row(&sql, params![issue], |row| row.get(0)).unwrap()
+            };
+            assert_eq!(
+                (text("owner", issue), text("assignee", issue)),
+                ("sdk".to_owned(), "anna".to_owned())
+            );
+            assert_eq!(count_of(connection, issue), 3);
+            // A new report was faster than those that came before: they are one issue at the end.
+            learn("sources", 2);
+            counted(connection, 4, &of("sdk", "m", 2));
+            let newer = issue_of(connection, 4);
+            assert_ne!(newer, issue);
+            for report in [1, 2, 3] {
+                counted(connection, report, &of("sdk", "m", 2));
+            }
+            assert_eq!([1, 2, 3, 4].map(|report| issue_of(connection, report)), [newer; 4]);
+            assert_eq!((count_of(connection, newer), text("assignee", newer)), (4, "anna".to_owned()));
+            // Rules may say that they are two: then they are.
+            learn("sources", 3);
+            learn("rules_since", 3);
+            counted(connection, 1, &of("app", "n", 3));
+            assert_ne!(issue_of(connection, 1), newer);
+        });
+    }
+
+    #[test]
     fn names_that_come_late_split_nothing() {
         with_reports(3, |connection| {
             counted(connection, 1, &facts("k", None, "1"));

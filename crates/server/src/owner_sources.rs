@@ -6,8 +6,9 @@ mod known;
 mod service;
 
 use crate::database::{Connection, OptionalExtension as _, Result as DatabaseResult, Row, params};
+use crate::error::eprint_problem;
 use crate::http::Refused;
-use crate::objects::{self, Object};
+use crate::objects::{self, Object, is_passing};
 use crate::projects::Project;
 use crate::secret;
 use crate::state::State;
@@ -447,8 +448,17 @@ impl Owners {
         for (kind, digest, code, name) in rows {
             match kind.as_str() {
                 "rules" => {
-                    let bytes = app.objects.get(&app.database, &digest)?;
-                    sources.rules = Rules::parse(&bytes, &name).map_err(io::Error::other)?;
+                    let bytes = match app.objects.get(&app.database, &digest) {
+                        Err(error) if is_passing(&error) => return Err(error),
+                        bytes => bytes.map_err(|error| error.to_string()),
+                    };
+                    // Another program took them. Reports go on without.
+                    let rules = bytes
+                        .and_then(|bytes| Rules::parse(&bytes, &name).map_err(|error| error.to_string()));
+                    sources.rules = rules.unwrap_or_else(|why| {
+                        eprint_problem(&format!("rules of project {project} cannot be used: {why}"));
+                        Rules::default()
+                    });
                 }
                 "fingerprint" => fingerprints.push(digest),
                 _ => link_maps.extend(code.as_deref().and_then(code_of).map(|code| (digest, code))),

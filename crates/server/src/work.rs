@@ -224,8 +224,7 @@ fn one(app: &State, report: &Leased) -> Worked {
     }
     let sources = match app.owners.of_project(app, report.project, report.sources) {
         Ok(sources) => sources,
-        Err(error) if is_passing(&error) => return Worked::PutOff(error.to_string()),
-        Err(error) => return Worked::Failed(format!("what its project knows of its code: {error}")),
+        Err(error) => return Worked::PutOff(error.to_string()),
     };
     let mut grouped = match grouped(app, report, &bytes, &sources) {
         Ok(Some(grouped)) => grouped,
