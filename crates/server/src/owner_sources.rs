@@ -1,14 +1,13 @@
 //! What tells of a project whose code is whose: its rules, fingerprints of libraries, and linkers' maps of builds. They come in, are listed
-//! and removed; workers and pages have them from [`Owners`], which keeps them until they change.
+//! and removed. Workers and pages have them from `known_owners`.
 
 mod child;
-mod known;
 mod service;
 
-use crate::database::{Connection, OptionalExtension as _, Result as DatabaseResult, Row, params};
-use crate::error::eprint_problem;
+use crate::database::{Connection, OptionalExtension as _, Result as DatabaseResult, params};
 use crate::http::Refused;
-use crate::objects::{self, Object, is_passing};
+use crate::known_owners::{Code, MAX_ANSWER};
+use crate::objects::{self, Object};
 use crate::projects::Project;
 use crate::secret;
 use crate::state::State;
@@ -16,18 +15,16 @@ use crate::symbols::{Received, shown};
 use crate::tables::{Ended, TableLimits, Task, run};
 use crate::time::{now, rfc3339};
 use axum::http::StatusCode;
-use backtrail::sdk::{Fingerprint, OwnerSources};
-use backtrail::{Rules, Symbols};
+use backtrail::Rules;
+use backtrail::sdk::Fingerprint;
 pub use child::find_owners;
-use child::{ANSWER, Code, REQUEST, Request};
-use known::{Finder, Known, SharedFinder};
+use child::{ANSWER, REQUEST, Request};
 use serde_json::{Value, json};
 pub(crate) use service::start;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::{self, BufRead as _, BufReader, Read as _};
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// Of one project.
@@ -44,9 +41,6 @@ const MEMORY: u64 = 512 << 20;
 const MOST_MEMORY: u64 = 4 << 30;
 const SECONDS: u64 = 60;
 const LONGEST: Duration = Duration::from_secs(120);
-
-/// Projects whose sources are kept in memory.
-const MAX_OPENED: usize = 100;
 
 /// What a source is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -267,7 +261,7 @@ fn ask_in(
 ) -> io::Result<Result<Vec<u8>, String>> {
     fs::write(directory.join(REQUEST), serde_json::to_vec(request)?)?;
     let memory = MEMORY.saturating_add(size.saturating_mul(4)).min(MOST_MEMORY);
-    let limits = TableLimits::new(memory, SECONDS, known::MAX_ANSWER);
+    let limits = TableLimits::new(memory, SECONDS, MAX_ANSWER);
     let task = Task { name: "find-owners", doing: "reading it", arguments: &[directory] };
     match run(program, &task, limits, LONGEST, || app.bell.is_closed())? {
         Ended::Well(lines) => match lines.into_iter().find_map(|line| line.problem) {
@@ -364,119 +358,4 @@ fn changed(connection: &Connection, project: i64, are_rules: bool) -> DatabaseRe
         params![project, are_rules],
     )?;
     Ok(())
-}
-
-/// What tells of one project whose code is whose, at one moment.
-#[derive(Debug, Default)]
-pub(crate) struct Sources {
-    /// Rises with each change.
-    pub(crate) version: i64,
-    pub(crate) rules: Rules,
-    finder: Option<Arc<Finder>>,
-}
-
-impl Sources {
-    /// Makes a project's symbols say whose code is where.
-    pub(crate) fn add_to(&self, symbols: Symbols) -> Symbols {
-        let Some(finder) = &self.finder else { return symbols };
-        let sources = OwnerSources::new().skipping(backtrail::is_system_image);
-        symbols.with_owners(sources.with_finder(Arc::new(SharedFinder(Arc::clone(finder)))))
-    }
-
-    /// Whether there is something to compare builds with.
-    pub(crate) fn has_finder(&self) -> bool {
-        self.finder.is_some()
-    }
-}
-
-/// What all projects' workers and pages have it from.
-pub(crate) struct Owners {
-    pub(crate) known: Arc<Known>,
-    opened: Mutex<HashMap<i64, Arc<Sources>>>,
-    none: Arc<Sources>,
-}
-
-impl Owners {
-    /// Keeps what is worked out in a directory.
-    pub(crate) fn new(directory: &Path) -> Self {
-        Self {
-            known: Arc::new(Known::new(directory.to_owned())),
-            opened: Mutex::default(),
-            none: Arc::default(),
-        }
-    }
-
-    /// What tells of a project whose code is whose, of that version or a later one.
-    pub(crate) fn of_project(&self, app: &State, project: i64, version: i64) -> io::Result<Arc<Sources>> {
-        if version == 0 {
-            return Ok(Arc::clone(&self.none));
-        }
-        let opened = || self.opened.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = opened().get(&project)
-            && known.version >= version
-        {
-            return Ok(Arc::clone(known));
-        }
-        let read = Arc::new(self.read(app, project)?);
-        let mut opened = opened();
-        if opened.len() >= MAX_OPENED {
-            opened.clear();
-        }
-        opened.insert(project, Arc::clone(&read));
-        Ok(read)
-    }
-
-    /// The same of this moment.
-    pub(crate) fn now(&self, app: &State, project: i64) -> io::Result<Arc<Sources>> {
-        let version = app.database.read(|connection| version(connection, project));
-        self.of_project(app, project, version.map_err(io::Error::other)?)
-    }
-
-    fn read(&self, app: &State, project: i64) -> io::Result<Sources> {
-        let read = app.database.read(|connection| {
-            let version = version(connection, project)?;
-            let sql = "SELECT kind, blob, code, name FROM owner_source WHERE project = ?1 ORDER BY id";
-            let text = |row: &Row<'_>, at: usize| row.get::<_, String>(at);
-            let rows = connection.query_map(sql, params![project], |row| {
-                Ok((text(row, 0)?, text(row, 1)?, row.get::<_, Option<String>>(2)?, text(row, 3)?))
-            })?;
-            Ok((version, rows))
-        });
-        let (version, rows) = read.map_err(io::Error::other)?;
-        let mut sources = Sources { version, ..Sources::default() };
-        let (mut fingerprints, mut link_maps) = (Vec::new(), Vec::new());
-        for (kind, digest, code, name) in rows {
-            match kind.as_str() {
-                "rules" => {
-                    let bytes = match app.objects.get(&app.database, &digest) {
-                        Err(error) if is_passing(&error) => return Err(error),
-                        bytes => bytes.map_err(|error| error.to_string()),
-                    };
-                    // Another program took them. Reports go on without.
-                    let rules = bytes
-                        .and_then(|bytes| Rules::parse(&bytes, &name).map_err(|error| error.to_string()));
-                    sources.rules = rules.unwrap_or_else(|why| {
-                        eprint_problem(&format!("rules of project {project} cannot be used: {why}"));
-                        Rules::default()
-                    });
-                }
-                "fingerprint" => fingerprints.push(digest),
-                _ => link_maps.extend(code.as_deref().and_then(code_of).map(|code| (digest, code))),
-            }
-        }
-        if !fingerprints.is_empty() || !link_maps.is_empty() {
-            let known = Arc::clone(&self.known);
-            sources.finder = Some(Arc::new(Finder { project, fingerprints, link_maps, known }));
-        }
-        Ok(sources)
-    }
-}
-
-fn version(connection: &Connection, project: i64) -> DatabaseResult<i64> {
-    connection.query_row("SELECT sources FROM project WHERE id = ?1", params![project], |row| row.get(0))
-}
-
-fn code_of(text: &str) -> Option<Code> {
-    let (start, end) = text.split_once('-')?;
-    Some((u64::from_str_radix(start, 16).ok()?, u64::from_str_radix(end, 16).ok()?))
 }

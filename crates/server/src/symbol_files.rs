@@ -2,8 +2,8 @@
 //!
 //! A project's files are below `symbols/PROJECT/`. What they are is found out by their headers, so that names do not matter.
 
+use crate::known_owners::Sources;
 use crate::objects;
-use crate::owner_sources::Sources;
 use backtrail::{NoProgress, SymbolOptions, Symbols};
 use std::collections::{HashMap, HashSet};
 use std::fs;

@@ -3,8 +3,8 @@
 use crate::analyses;
 use crate::database::{Connection, Result, Write};
 use crate::issues::{self, Facts, Which};
+use crate::known_owners::Sources;
 use crate::objects::is_passing;
-use crate::owner_sources::Sources;
 use crate::owners::{Part, UNKNOWN};
 use crate::queue::{self, Leased};
 use crate::replicas;
@@ -222,7 +222,7 @@ fn one(app: &State, report: &Leased) -> Worked {
     if analyses::is_core(&bytes) {
         return Worked::Unreadable(analyses::NO_CORES.to_owned());
     }
-    let sources = match app.owners.of_project(app, report.project, report.sources) {
+    let sources = match app.owners.of_project(&app.database, &app.objects, report.project, report.sources) {
         Ok(sources) => sources,
         Err(error) => return Worked::PutOff(error.to_string()),
     };

@@ -1,6 +1,7 @@
 //! What the process does that reads linkers' maps and compares binaries with libraries: it limits itself, does one thing, and writes down
 //! what came of it.
 
+use crate::known_owners::Build;
 use crate::symbols::image_id;
 use crate::tables::{Line, TableLimits, limit, write_line};
 use backtrail::sdk::{self, LinkMap, NamedLinkMap};
@@ -14,28 +15,13 @@ use std::path::{Path, PathBuf};
 pub(super) const REQUEST: &str = "request";
 pub(super) const ANSWER: &str = "answer";
 
-/// Where the code section of a build is: its start and its end.
-pub(super) type Code = (u64, u64);
-
 /// What is asked.
 #[derive(Serialize, Deserialize)]
 pub(super) enum Request {
-    /// Where a linker's map says that the code section is. The answer is [`Code`] in JSON.
+    /// Where a linker's map says that the code section is. The answer is its start and its end in JSON.
     LinkMap(PathBuf),
-    /// Whose code is where in a build. The answer is [`Answer`].
+    /// Whose code is where in a build. The answer is where its code section is, in JSON, and on the next line that.
     Build(Build),
-}
-
-/// A build, and what tells whose code is where in it.
-#[derive(Serialize, Deserialize)]
-pub(super) struct Build {
-    pub(super) id: String,
-    pub(super) arch: String,
-    /// What is there of it, the binary first.
-    pub(super) files: Vec<PathBuf>,
-    pub(super) fingerprints: Vec<PathBuf>,
-    /// With their names, and where their code sections are.
-    pub(super) link_maps: Vec<(String, PathBuf, Code)>,
 }
 
 /// Does what `DIR/request` asks, and writes `DIR/answer`. To be called by a process of its own, which has these limits from then on.

@@ -1,9 +1,10 @@
 //! Who works out whose code is where, and has reports worked again after a change.
 
 use super::ask;
-use super::known::Job;
+use super::child::Request;
 use crate::database::{Connection, Result, params};
 use crate::error::eprint_problem;
+use crate::known_owners::Job;
 use crate::objects::is_passing;
 use crate::queue;
 use crate::state::{App, State};
@@ -72,24 +73,24 @@ fn turn(app: &State) -> Result<Duration> {
 /// Works out one build. The error may go better another time.
 fn one(app: &State, job: &Job) -> io::Result<()> {
     let local = |digest: &str| app.objects.local(&app.database, digest);
-    let request = match job.request(local) {
-        Ok(request) => request,
+    let request = match job.build(local) {
+        Ok(build) => Request::Build(build),
         Err(error) if is_passing(&error) => return Err(error),
-        Err(error) => return end(app, job, Err(error.to_string())),
+        Err(error) => return end(app, job, &Err(error.to_string())),
     };
     let size = job.size(local);
     let asked = catch_unwind(AssertUnwindSafe(|| ask(app, &request, size)));
     let answer = asked.unwrap_or_else(|_| Ok(Err("a fault of the server".to_owned())))?;
-    end(app, job, answer)
+    end(app, job, &answer)
 }
 
 /// Keeps what came of it; reports that waited for it go on.
-fn end(app: &State, job: &Job, answer: std::result::Result<Vec<u8>, String>) -> io::Result<()> {
-    if let Err(why) = &answer {
+fn end(app: &State, job: &Job, answer: &std::result::Result<Vec<u8>, String>) -> io::Result<()> {
+    if let Err(why) = answer {
         eprint_problem(&format!("whose code is where in {} is not known: {why}", job.id()));
     }
     let map = app.owners.known.finish(job, answer.as_deref().ok());
-    let (project, id) = (job.finder.project, job.id());
+    let (project, id) = (job.project(), job.id());
     let written = app.database.write(move |connection| {
         if let Some(digest) = map {
             let sql = "UPDATE owner_source SET image_id = ?3 WHERE project = ?1 AND kind = 'link map' AND blob = ?2";

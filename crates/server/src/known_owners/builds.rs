@@ -2,9 +2,8 @@
 //!
 //! Nobody waits for it. Who asks for a build that nothing is known of yet is told so and asks again; reports that need it are put off.
 
-use super::child::{Build, Code, Request};
+use crate::bell::Bell;
 use crate::secret;
-use crate::state::Bell;
 use backtrail::sdk::{ImageOwners, OwnerFinder};
 use backtrail::{Arch, ImageId};
 use serde::{Deserialize, Serialize};
@@ -19,18 +18,33 @@ use std::time::UNIX_EPOCH;
 const MAX_MEMORY: usize = 32 << 20;
 
 /// Bytes of what is known of one build.
-pub(super) const MAX_ANSWER: u64 = 24 << 20;
+pub(crate) const MAX_ANSWER: u64 = 24 << 20;
 
 /// Builds that are kept on the disk; the oldest go.
 const MAX_KEPT: usize = 2_000;
 
+/// Where the code section of a build is: its start and its end.
+pub(crate) type Code = (u64, u64);
+
+/// A build, and what tells whose code is where in it.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Build {
+    pub(crate) id: String,
+    pub(crate) arch: String,
+    /// What is there of it, the binary first.
+    pub(crate) files: Vec<PathBuf>,
+    pub(crate) fingerprints: Vec<PathBuf>,
+    /// With their names, and where their code sections are.
+    pub(crate) link_maps: Vec<(String, PathBuf, Code)>,
+}
+
 /// What a project's fingerprints and linkers' maps say of its builds.
 #[derive(Debug)]
 pub(crate) struct Finder {
-    pub(super) project: i64,
-    pub(super) fingerprints: Vec<String>,
-    pub(super) link_maps: Vec<(String, Code)>,
-    pub(super) known: Arc<Known>,
+    pub(crate) project: i64,
+    pub(crate) fingerprints: Vec<String>,
+    pub(crate) link_maps: Vec<(String, Code)>,
+    pub(crate) known: Arc<Known>,
 }
 
 impl Finder {
@@ -52,12 +66,12 @@ impl OwnerFinder for SharedFinder {
 }
 
 /// A build that is to be looked at.
-pub(super) struct Job {
+pub(crate) struct Job {
     key: String,
     id: ImageId,
     arch: Arch,
     files: Vec<PathBuf>,
-    pub(super) finder: Arc<Finder>,
+    finder: Arc<Finder>,
 }
 
 /// What is known of a build.
@@ -119,7 +133,7 @@ impl std::fmt::Debug for Known {
 }
 
 impl Known {
-    pub(super) fn new(directory: PathBuf) -> Self {
+    pub(crate) fn new(directory: PathBuf) -> Self {
         Self { directory, bell: Bell::default(), inner: Mutex::default() }
     }
 
@@ -153,7 +167,7 @@ impl Known {
             && head.maps == finder.maps_of(head.code)
         {
             let owners = Arc::new(owners);
-            inner.keep(key, Found { owners: Some(Arc::clone(&owners)), head, used: now });
+            inner.keep(&key, Found { owners: Some(Arc::clone(&owners)), head, used: now });
             return Some(owners);
         }
         inner.pending.insert(key.clone(), (finder.project, id));
@@ -180,17 +194,17 @@ impl Known {
         self.inner().finished
     }
 
-    pub(super) fn next(&self) -> Option<Job> {
+    pub(crate) fn next(&self) -> Option<Job> {
         self.inner().queue.pop_front()
     }
 
     /// It is worked out later.
-    pub(super) fn put_back(&self, job: Job) {
+    pub(crate) fn put_back(&self, job: Job) {
         self.inner().queue.push_front(job);
     }
 
     /// Keeps what came of a build, and gives the map that is that of it.
-    pub(super) fn finish(&self, job: &Job, answer: Option<&[u8]>) -> Option<String> {
+    pub(crate) fn finish(&self, job: &Job, answer: Option<&[u8]>) -> Option<String> {
         let (code, owners) = answer.and_then(parse).unzip();
         let code = code.flatten();
         let maps = match owners {
@@ -205,7 +219,7 @@ impl Known {
         let map = owners.as_ref().and_then(|owners| owners.link_map().map(str::to_owned));
         let mut inner = self.inner();
         let used = inner.clock;
-        inner.keep(job.key.clone(), Found { owners: owners.map(Arc::new), head, used });
+        inner.keep(&job.key, Found { owners: owners.map(Arc::new), head, used });
         inner.pending.remove(&job.key);
         inner.finished += 1;
         map
@@ -236,12 +250,12 @@ impl Inner {
         }
     }
 
-    fn keep(&mut self, key: String, found: Found) {
-        self.forget(&key);
+    fn keep(&mut self, key: &str, found: Found) {
+        self.forget(key);
         self.memory += found.memory();
-        self.found.insert(key.clone(), found);
+        self.found.insert(key.to_owned(), found);
         while self.memory > MAX_MEMORY && self.found.len() > 1 {
-            let others = self.found.iter().filter(|(other, _)| **other != key);
+            let others = self.found.iter().filter(|(other, _)| *other != key);
             let Some(oldest) = others.min_by_key(|(_, found)| found.used).map(|(key, _)| key.clone()) else {
                 return;
             };
@@ -252,21 +266,21 @@ impl Inner {
 
 impl Job {
     /// What is asked of the process; what is in a bucket is fetched.
-    pub(super) fn request(&self, local: impl Fn(&str) -> io::Result<PathBuf>) -> io::Result<Request> {
+    pub(crate) fn build(&self, local: impl Fn(&str) -> io::Result<PathBuf>) -> io::Result<Build> {
         let fingerprints = self.finder.fingerprints.iter().map(|digest| local(digest));
         let maps = self.finder.link_maps.iter();
         let maps = maps.map(|(digest, code)| Ok((digest.clone(), local(digest)?, *code)));
-        Ok(Request::Build(Build {
+        Ok(Build {
             id: self.id.to_string(),
             arch: self.arch.name().to_owned(),
             files: self.files.clone(),
             fingerprints: fingerprints.collect::<io::Result<_>>()?,
             link_maps: maps.collect::<io::Result<_>>()?,
-        }))
+        })
     }
 
     /// Bytes of what is read, about.
-    pub(super) fn size(&self, local: impl Fn(&str) -> io::Result<PathBuf>) -> u64 {
+    pub(crate) fn size(&self, local: impl Fn(&str) -> io::Result<PathBuf>) -> u64 {
         let finder = &self.finder;
         let maps = finder.link_maps.iter().map(|(digest, _)| digest);
         let size = |path: &Path| fs::metadata(path).map_or(0, |metadata| metadata.len());
@@ -276,7 +290,11 @@ impl Job {
         self.files.iter().map(|file| size(file)).sum::<u64>().saturating_add(sum).saturating_add(largest)
     }
 
-    pub(super) fn id(&self) -> String {
+    pub(crate) fn project(&self) -> i64 {
+        self.finder.project
+    }
+
+    pub(crate) fn id(&self) -> String {
         self.id.to_string()
     }
 }
