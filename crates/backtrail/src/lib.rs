@@ -43,7 +43,7 @@ pub use backtrail_demangle as demangle;
 pub use backtrail_diagnose::{
     Added, Attribution, Beginning, Begins, Blamed, Explanation, Group, GroupRef, Groups, Joined, Layer,
     OwnerRule, Rules, RulesError, RulesErrorKind, Shown, ShownSort, blamed, is_crash, is_system,
-    telling_stack,
+    is_system_image, telling_stack,
 };
 pub use backtrail_hang as hang;
 pub use backtrail_model::{

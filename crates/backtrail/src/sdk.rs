@@ -8,8 +8,9 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use backtrail_core::Arch;
-pub use backtrail_resolve::OwnerSources;
+use backtrail_core::{AddrRange, Arch, ImageId, Svma};
+pub use backtrail_resolve::{ImageOwners, OwnerFinder, OwnerSources};
+use backtrail_resolve::{SymbolOptions, Symbols};
 pub use backtrail_sdk::{
     AppOwners, CodeOffset, Error, ErrorKind, Fingerprint, LONGEST_STAMP, LONGEST_STAMP_VERSION, Layout,
     LearnOptions, Learned, LinkMap, Markers, OwnedRange, OwnerMap, SHARED, Sighting, Stamped,
@@ -144,6 +145,54 @@ pub fn owner_sources(sdk: &[PathBuf], link_maps: &[PathBuf]) -> Result<OwnerSour
         sources.add_link_map(&file.display().to_string(), &open(file)?).map_err(content(file))?;
     }
     Ok(sources)
+}
+
+/// A link map that may be that of a build, as [`build_owners`] takes it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NamedLinkMap {
+    /// What it is called.
+    pub name: String,
+    /// The file.
+    pub path: PathBuf,
+    /// Where it says that the code section is: [`LinkMap::code`]. Read is what has the same as the binary.
+    pub code: AddrRange<Svma>,
+}
+
+/// What is known of one build.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct BuildOwners {
+    /// The addresses of its binary's code section, by which its link map is told.
+    pub code: Option<AddrRange<Svma>>,
+    /// Whose code is where.
+    pub owners: Arc<ImageOwners>,
+}
+
+/// Whose code is where in one build, by what symbolication would take for it: `files` are its binary and debug files. `None` where the
+/// binary is not among them.
+///
+/// # Errors
+/// Where a fingerprint or a link map cannot be read, or is none.
+pub fn build_owners(
+    files: &[PathBuf],
+    id: ImageId,
+    arch: Arch,
+    fingerprints: &[PathBuf],
+    link_maps: &[NamedLinkMap],
+) -> Result<Option<BuildOwners>, SdkError> {
+    let mut options = SymbolOptions::default();
+    options.paths = files.to_vec();
+    // No other file is opened, whatever these name.
+    options.debug_directories = Some(Vec::new());
+    options.only_scanned = true;
+    let symbols = Symbols::with_options(options, &NoProgress);
+    let code = symbols.code_range(id, arch);
+    let mut sources = owner_sources(fingerprints, &[])?;
+    for map in link_maps.iter().filter(|map| Some(map.code) == code) {
+        sources.add_link_map(&map.name, &open(&map.path)?).map_err(content(&map.path))?;
+    }
+    let owners = symbols.with_owners(sources).image_owners(id, arch);
+    Ok(owners.map(|owners| BuildOwners { code, owners }))
 }
 
 fn fingerprint_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, SdkError> {

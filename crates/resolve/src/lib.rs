@@ -15,6 +15,7 @@ mod details;
 mod external;
 mod files;
 mod frames;
+mod image_owners;
 mod image_symbolizer;
 mod in_file;
 mod inspect;
@@ -37,6 +38,7 @@ pub use convert::{
 };
 pub use details::{Declaration, Details};
 pub use frames::SymbolizeLoaded;
+pub use image_owners::{ImageOwners, OwnerFinder};
 pub use inspect::{Inspected, InspectedCommand, InspectedSegment, inspect};
 pub use mapping_file::MappingFile;
 pub use object_info::ObjectInfo;

@@ -2,8 +2,9 @@
 
 use crate::cache::TableCache;
 use crate::convert;
+use crate::image_owners::{FileRanges, ImageOwners, OwnerFinder};
 use backtrail_core::{AddrRange, Confidence, Svma};
-use backtrail_model::{Image, Owner, OwnerKind, Process};
+use backtrail_model::{Image, Process};
 use backtrail_sdk::{ErrorKind, Fingerprint, LinkMap, MapOptions, OwnedRange};
 use backtrail_store::OpenFile;
 use blake3::{Hash, Hasher};
@@ -20,12 +21,13 @@ pub struct OwnerSources {
     fingerprints: Vec<Fingerprint>,
     link_maps: Vec<NamedMap>,
     hasher: Hasher,
+    finder: Option<Arc<dyn OwnerFinder>>,
     skip: Option<fn(&Process, &Image) -> bool>,
 }
 
 struct NamedMap {
     name: String,
-    map: Arc<LinkMap>,
+    map: LinkMap,
     is_used: AtomicBool,
 }
 
@@ -50,7 +52,7 @@ impl OwnerSources {
     /// # Errors
     /// Where the bytes are none.
     pub fn add_link_map(&mut self, name: &str, bytes: &[u8]) -> Result<(), backtrail_sdk::Error> {
-        let map = Arc::new(LinkMap::parse(bytes)?);
+        let map = LinkMap::parse(bytes)?;
         self.link_maps.push(NamedMap { name: name.to_owned(), map, is_used: AtomicBool::new(false) });
         Ok(())
     }
@@ -61,9 +63,20 @@ impl OwnerSources {
         Self { skip: Some(skip), ..self }
     }
 
+    /// Has somebody else say whose code is where in images that state their identity.
+    #[must_use]
+    pub fn with_finder(self, finder: Arc<dyn OwnerFinder>) -> Self {
+        Self { finder: Some(finder), ..self }
+    }
+
+    /// Who else says whose code is where.
+    pub(crate) fn finder(&self) -> Option<&dyn OwnerFinder> {
+        self.finder.as_deref()
+    }
+
     /// Whether there is nothing to compare images with.
     pub(crate) fn is_empty(&self) -> bool {
-        self.fingerprints.is_empty() && self.link_maps.is_empty()
+        self.fingerprints.is_empty() && self.link_maps.is_empty() && self.finder.is_none()
     }
 
     /// Whether an image is looked at.
@@ -87,11 +100,12 @@ impl OwnerSources {
         let Some(object) = binary.object() else { return ImageOwners::default() };
         let mut found = ImageOwners::default();
         for named in &self.link_maps {
-            match backtrail_sdk::map(object, &self.fingerprints, &MapOptions::with_link_map(&*named.map)) {
+            match backtrail_sdk::map(object, &self.fingerprints, &MapOptions::with_link_map(&named.map)) {
                 Ok(owners) => {
                     named.is_used.store(true, Ordering::Relaxed);
                     found.add(owners.ranges);
-                    found.files = Some((Arc::clone(&named.map), "link map"));
+                    found.files = Some(FileRanges::of(&named.map, "link map"));
+                    found.link_map = Some(named.name.clone());
                     // It says all that there is to know.
                     return found;
                 }
@@ -105,7 +119,7 @@ impl OwnerSources {
             {
                 found.add(owners.ranges);
             }
-            found.files = Some((Arc::new(map), "debug map"));
+            found.files = Some(FileRanges::of(&map, "debug map"));
         }
         if !self.fingerprints.is_empty() {
             let placed = self.placed(binary, debug_files, cache, &mut found.problems);
@@ -157,64 +171,6 @@ impl fmt::Debug for OwnerSources {
         let names: Vec<_> = self.fingerprints.iter().map(Fingerprint::name).collect();
         let maps: Vec<_> = self.link_maps.iter().map(|named| &named.name).collect();
         f.debug_struct("OwnerSources").field("fingerprints", &names).field("link_maps", &maps).finish()
-    }
-}
-
-/// Whose code is where in one image.
-#[derive(Debug, Default)]
-pub(crate) struct ImageOwners {
-    /// Ascending, none over another.
-    ranges: Vec<(AddrRange<Svma>, Arc<Owner>)>,
-    /// Which object file each piece of code came from, and who says so.
-    files: Option<(Arc<LinkMap>, &'static str)>,
-    pub(crate) problems: Vec<String>,
-}
-
-impl ImageOwners {
-    /// Adds ranges where there are none yet.
-    fn add(&mut self, ranges: Vec<OwnedRange>) {
-        let known = std::mem::take(&mut self.ranges);
-        let mut last: Option<Arc<Owner>> = None;
-        for owned in ranges {
-            let at = known.partition_point(|(range, _)| range.end() <= owned.range.start());
-            if known.get(at).is_some_and(|(range, _)| range.start() < owned.range.end()) {
-                continue;
-            }
-            let owner = Owner {
-                kind: OwnerKind::Sdk,
-                // Which of them brought it is not told.
-                name: Some(match owned.shared_by.is_empty() {
-                    true => owned.owner,
-                    false => owned.shared_by.join(" or "),
-                }),
-                version: owned.version,
-                confidence: Some(owned.confidence),
-                how: owned.how.into(),
-                file: None,
-            };
-            let shared = last.filter(|last| **last == owner).unwrap_or_else(|| Arc::new(owner));
-            self.ranges.push((owned.range, Arc::clone(&shared)));
-            last = Some(shared);
-        }
-        self.ranges.extend(known);
-        self.ranges.sort_by_key(|(range, _)| range.start());
-    }
-
-    /// Whose the code at an address is; of unknown kind where only the object file is known that it came from.
-    pub(crate) fn at(&self, address: Svma) -> Option<Arc<Owner>> {
-        let after = self.ranges.partition_point(|(range, _)| range.start() <= address);
-        let before = after.checked_sub(1).and_then(|at| self.ranges.get(at));
-        let owner = before.filter(|(range, _)| range.contains(address)).map(|(_, owner)| owner);
-        let file = self.files.as_ref().and_then(|(map, how)| Some((map.file_at(address)?, *how)));
-        match (owner, file) {
-            (owner, None) => owner.cloned(),
-            (Some(owner), Some((file, _))) => {
-                Some(Arc::new(Owner { file: Some(file.to_owned()), ..(**owner).clone() }))
-            }
-            (None, Some((file, how))) => {
-                Some(Arc::new(Owner { how: how.into(), file: Some(file.to_owned()), ..Owner::default() }))
-            }
-        }
     }
 }
 
@@ -295,22 +251,5 @@ mod tests {
             }
         }
         assert_eq!(text(&[range(0, 1, "a\tb", None)]), None);
-    }
-
-    #[test]
-    fn the_first_to_say_something_of_an_address_has_the_say() {
-        let mut owners = ImageOwners::default();
-        owners.add(vec![range(16, 32, "A", None)]);
-        owners.add(vec![range(8, 16, "B", None), range(24, 40, "B", None), range(40, 48, "B", None)]);
-        let name = |at| owners.at(Svma::new(at)).and_then(|owner| owner.name.clone());
-        let named = |name: &str| Some(name.to_owned());
-        assert_eq!([name(7), name(8), name(16), name(31)], [None, named("B"), named("A"), named("A")]);
-        assert_eq!([name(32), name(39), name(40), name(48)], [None, None, named("B"), None]);
-        let mut shared = range(64, 80, backtrail_sdk::SHARED, None);
-        shared.shared_by = vec!["A".to_owned(), "B".to_owned()];
-        let mut owners = ImageOwners::default();
-        owners.add(vec![shared]);
-        let name = |at| owners.at(Svma::new(at)).and_then(|owner| owner.name.clone());
-        assert_eq!(name(64), named("A or B"));
     }
 }

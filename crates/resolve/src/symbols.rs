@@ -1,10 +1,11 @@
 //! Where names come from: files found by identity, opened once, kept for whoever asks next.
 
 use crate::cache::TableCache;
+use crate::image_owners::ImageOwners;
 use crate::image_symbolizer::ImageSymbolizer;
 use crate::mapping_file::MappingFile;
-use crate::owners::{ImageOwners, OwnerSources};
-use backtrail_core::{Arch, ImageId};
+use crate::owners::OwnerSources;
+use backtrail_core::{AddrRange, Arch, ImageId, Svma};
 use backtrail_model::{Image, Process};
 use backtrail_store::{
     Error, ImageFiles, Index, Location, NoProgress, OpenFile, Places, Progress, RemoteFiles, ScanOptions,
@@ -189,14 +190,44 @@ impl Symbols {
         wants
     }
 
+    /// Positions of the images that frames lie in and whose binaries are not there, where it is asked whose code lies where in them.
+    pub fn without_binary(&self, process: &mut Process) -> Vec<usize> {
+        if self.owner_sources.is_empty() {
+            return Vec::new();
+        }
+        let wanted = self.wants_owners(process);
+        let asked = wanted.iter().zip(process.images.iter().enumerate()).filter(|(wanted, _)| **wanted);
+        let missing = asked.filter(|(_, (_, image))| self.files_of(image, false, false).binary.is_none());
+        missing.map(|(_, (position, _))| position).collect()
+    }
+
     /// Whose code is where in an image. A binary that may be of another build says nothing.
     pub(crate) fn owners(&self, files: &ImageFiles) -> Option<Arc<ImageOwners>> {
         let binary = files.binary.as_ref().filter(|_| !files.is_unproven)?;
+        if let (Some(finder), Some(id)) = (self.owner_sources.finder(), binary.id()) {
+            let paths: Vec<_> = files.unwinding().map(|file| file.path()).collect();
+            return finder.owners(id, binary.arch(), &paths);
+        }
         let make = || {
             let owners = self.owner_sources.owners(binary, &files.debug, self.cache.as_ref());
             (Arc::clone(binary), Arc::new(owners))
         };
         Some(self.owners.get(Arc::as_ptr(binary).addr(), make).1)
+    }
+
+    /// Whose code is where in the build with that identity, by the files that were found of it; `None` where its binary is not there.
+    pub fn image_owners(&self, id: ImageId, arch: Arch) -> Option<Arc<ImageOwners>> {
+        self.owners(&self.files_of_build(id, arch))
+    }
+
+    /// The addresses of the code section of the binary with that identity.
+    pub fn code_range(&self, id: ImageId, arch: Arch) -> Option<AddrRange<Svma>> {
+        backtrail_sdk::code_range(self.files_of_build(id, arch).binary.as_ref()?.object()?)
+    }
+
+    fn files_of_build(&self, id: ImageId, arch: Arch) -> ImageFiles {
+        let wanted = Wanted { id: Some(id), arch: Some(arch), ..Wanted::default() };
+        self.index.image_files(&wanted, &Search { needs_binary: true, ..Search::default() })
     }
 
     /// The files of one image, ready to answer; the same for all who ask for the same files.

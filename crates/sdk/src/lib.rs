@@ -26,7 +26,7 @@ mod stamp;
 pub use error::{Error, ErrorKind};
 pub use fingerprint::Fingerprint;
 pub use learn::{LearnOptions, Learned, learn};
-pub use link_map::{LinkMap, Piece};
+pub use link_map::{LinkMap, Piece, code_range};
 pub use map::{AppOwners, MapOptions, OwnerMap, map, map_file};
 pub use markers::Markers;
 pub use mine::{BuildStacks, CodeOffset, Layout, Sighting, mine};

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use backtrail_core::{AddrRange, Arch, Confidence, Svma};
-use backtrail_object::Object;
+use backtrail_object::{Object, Section};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::fingerprint::Fingerprint;
@@ -106,6 +106,31 @@ impl LinkMap {
         self.files.get(*file).filter(|_| is_in).map(String::as_str)
     }
 
+    /// The addresses of the code section, by which builds that cannot have this map are passed over; `None` where it has none.
+    pub fn code(&self) -> Option<AddrRange<Svma>> {
+        self.sections.iter().find(|(name, _)| is_code_section(name)).map(|(_, range)| *range)
+    }
+
+    /// For each range the file that its code came from, ascending, none over another: what [`file_at`](Self::file_at) says of every
+    /// address, without the pieces.
+    pub fn file_ranges(&self) -> Vec<(AddrRange<Svma>, &str)> {
+        let mut bounds: Vec<_> =
+            self.pieces.iter().flat_map(|(range, _)| [range.start(), range.end()]).collect();
+        bounds.sort_unstable();
+        bounds.dedup();
+        let mut ranges: Vec<(AddrRange<Svma>, &str)> = Vec::new();
+        for (start, end) in bounds.iter().zip(bounds.iter().skip(1)) {
+            let Some(file) = self.file_at(*start) else { continue };
+            match ranges.last_mut() {
+                Some((last, same)) if last.end() == *start && *same == file => {
+                    *last = AddrRange::new(last.start(), *end);
+                }
+                _ => ranges.push((AddrRange::new(*start, *end), file)),
+            }
+        }
+        ranges
+    }
+
     /// What the linker put where, by address.
     pub fn pieces(&self) -> impl Iterator<Item = Piece<'_>> {
         self.pieces.iter().map(|(range, file)| Piece {
@@ -122,11 +147,7 @@ impl LinkMap {
         if self.is_debug_map {
             return Ok(());
         }
-        let code = object
-            .sections()
-            .iter()
-            .find(|section| section.is_code && matches!(&*section.name, "__text" | ".text"));
-        let Some(code) = code else {
+        let Some(code) = code_section(object) else {
             return Err(Error::new(ErrorKind::Mismatch, "the app has no section of code to compare"));
         };
         let stated = self.sections.iter().find(|(name, _)| *name == code.name);
@@ -260,6 +281,20 @@ impl LinkMap {
         }
         owners
     }
+}
+
+/// Whether a section is the one that linkers put code into.
+fn is_code_section(name: &str) -> bool {
+    matches!(name, "__text" | ".text")
+}
+
+fn code_section<'o>(object: &'o Object<'_>) -> Option<&'o Section<'o>> {
+    object.sections().iter().find(|section| section.is_code && is_code_section(&section.name))
+}
+
+/// The addresses of an image's code section: a [`LinkMap`] of it has the same.
+pub fn code_range(object: &Object<'_>) -> Option<AddrRange<Svma>> {
+    code_section(object).map(|section| section.address)
 }
 
 /// `path/lib.a(member.o)` as archive and member; a plain file is its own archive.

@@ -62,8 +62,9 @@ pub(crate) fn analysis(app: &State, report: &Report) -> Result<Analysis, Refused
     if is_core(&bytes) {
         return Err(Refused::new(StatusCode::UNPROCESSABLE_ENTITY, NO_CORES));
     }
-    let symbols = app.symbols.of_project(report.project);
-    let read = Analysis::new(&bytes, &symbols, &Limits::default()).map_err(|error| {
+    let sources = app.owners.now(&app.database, &app.objects, report.project)?;
+    let symbols = app.symbols.with_owners(report.project, &sources);
+    let read = Analysis::with_rules(&bytes, &symbols, &sources.rules, &Limits::default()).map_err(|error| {
         Refused::new(StatusCode::UNPROCESSABLE_ENTITY, format!("the report cannot be read: {error}"))
     });
     let mut analysis = read?;

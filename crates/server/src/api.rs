@@ -49,7 +49,7 @@ pub(crate) async fn of_project(
     with_scope(app, project, headers, query, Scope::Read, work).await
 }
 
-async fn with_scope(
+pub(crate) async fn with_scope(
     app: &App,
     project: String,
     headers: HeaderMap,

@@ -80,6 +80,7 @@ impl Writer<'_> {
         self.rows(connection, SESSIONS, sessions)?;
         self.rows(connection, SYSTEMS, sessions_of_system)?;
         self.rows(connection, SYMBOL_FILES, symbol_file)?;
+        self.rows(connection, OWNER_SOURCES, owner_source)?;
         self.rows(connection, WEBHOOKS, webhook)
     }
 
@@ -247,6 +248,16 @@ fn symbol_file(row: &Row<'_>) -> Result<Value> {
         "arch": text(row, "arch")?, "kind": text(row, "kind")?, "name": text(row, "name")?,
         "sha256": text(row, "blob")?, "size": number(row, "size")?, "lacks": text(row, "lacks")?,
         "uploaded": time(row, "uploaded")?, "table": text(row, "state")?, "problem": text(row, "problem")? }))
+}
+
+const OWNER_SOURCES: &str = "SELECT owner_source.*, blob.size FROM owner_source \
+    LEFT JOIN blob ON blob.digest = owner_source.blob ORDER BY owner_source.id";
+
+fn owner_source(row: &Row<'_>) -> Result<Value> {
+    Ok(json!({ "type": "owner_source", "project": number(row, "project")?, "kind": text(row, "kind")?,
+        "name": text(row, "name")?, "version": text(row, "version")?, "app": text(row, "app")?,
+        "image": text(row, "image_id")?, "sha256": text(row, "blob")?, "size": number(row, "size")?,
+        "uploaded": time(row, "uploaded")? }))
 }
 
 const WEBHOOKS: &str = "SELECT * FROM webhook ORDER BY id";

@@ -30,6 +30,8 @@ pub(crate) struct Facts {
     pub(crate) begins: Begins,
     /// Images that want symbols: identity, name, architecture.
     pub(crate) missing: Vec<(String, String, Option<String>)>,
+    /// The version of what its project knew of its code.
+    pub(crate) sources: i64,
 }
 
 /// Which report it is.
@@ -43,22 +45,31 @@ pub(crate) struct Which {
 
 /// Writes down what a report is, and counts it: once, however often it is worked.
 pub(crate) fn count(connection: &Connection, which: Which, facts: &Facts) -> Result<()> {
+    let earlier = earlier(connection, which.id, facts)?;
     let before = uncount(connection, which.project, which.id)?;
+    let stays = before.filter(|_| earlier.are_owners_late);
     let place = match &facts.keys {
-        Some((key, symbol_key)) => Some(place(connection, which, key, symbol_key.as_deref(), facts)?),
+        Some((key, symbol_key)) => Some(place(connection, which, key, symbol_key.as_deref(), facts, stays)?),
         None => None,
     };
     let issue = place.map(|place| place.issue);
     let is_known = match (before, place) {
         (Some(before), Some(place)) => {
-            before == place.issue || follow(connection, which.project, before, place)?
+            before.issue == place.issue
+                || follow(connection, which.project, before.issue, place, stays.is_some())?
         }
         _ => false,
     };
+    if let (true, Some(issue), Some(owner)) = (is_known, issue, &earlier.owner) {
+        connection.execute(
+            "UPDATE issue SET owner = ?2 WHERE id = ?1 AND owner = ?3 AND owner <> ?2",
+            params![issue, facts.part.owner, owner],
+        )?;
+    }
     connection.execute(
         "UPDATE report SET issue = ?2, day = ?3, release = ?4, os = ?5, device = ?6, title = ?7, \
          happened = ?8, incomplete = ?9, owner = ?10, owner_version = ?11, app = ?12, crashed = \
-         ?13, part = ?14 WHERE id = ?1",
+         ?13, part = ?14, sources = ?15 WHERE id = ?1",
         params![
             which.id,
             issue,
@@ -73,7 +84,8 @@ pub(crate) fn count(connection: &Connection, which: Which, facts: &Facts) -> Res
             facts.part.version,
             facts.part.app,
             facts.part.crashed,
-            place.and_then(|place| place.part)
+            place.and_then(|place| place.part),
+            facts.sources
         ],
     )?;
     connection.execute("DELETE FROM missing WHERE report = ?1", params![which.id])?;
@@ -112,14 +124,43 @@ pub(crate) fn count(connection: &Connection, which: Which, facts: &Facts) -> Res
     Ok(())
 }
 
+/// What is known of a report that was worked before.
+#[derive(Default)]
+struct Earlier {
+    owner: Option<String>,
+    /// Whether its project has learned whose code is where since, by the same rules.
+    are_owners_late: bool,
+}
+
+fn earlier(connection: &Connection, report: i64, facts: &Facts) -> Result<Earlier> {
+    // Projects that know nothing of their code need not be asked.
+    if facts.sources == 0 {
+        return Ok(Earlier::default());
+    }
+    connection.query_row(
+        "SELECT owner, report.sources < ?2 AND rules_since <= report.sources FROM report \
+         JOIN project ON project.id = report.project WHERE report.id = ?1",
+        params![report, facts.sources],
+        |row| Ok(Earlier { owner: row.get(0)?, are_owners_late: row.get(1)? }),
+    )
+}
+
 /// A report of a capture has other frames once its images are here, since they say how to unwind, and so another key without
 /// names. An issue without names that lost its last report so goes on in the one where that is now; what people decided goes
 /// along to one that was made for it.
-fn follow(connection: &Connection, project: i64, before: i64, place: Place) -> Result<bool> {
+///
+/// So does any that lost its last report since its project learned whose code is where.
+fn follow(
+    connection: &Connection,
+    project: i64,
+    before: i64,
+    place: Place,
+    are_owners_late: bool,
+) -> Result<bool> {
     let is_left: bool = connection.query_row(
-        "SELECT EXISTS (SELECT 1 FROM issue WHERE id = ?1 AND count = 0 AND has_names = 0 AND \
+        "SELECT EXISTS (SELECT 1 FROM issue WHERE id = ?1 AND count = 0 AND (has_names = 0 OR ?2 = 1) AND \
          merged_into IS NULL)",
-        params![before],
+        params![before, are_owners_late],
         |row| row.get(0),
     )?;
     if !is_left {
@@ -135,23 +176,27 @@ fn follow(connection: &Connection, project: i64, before: i64, place: Place) -> R
     join(connection, project, before, place)
 }
 
-/// Takes back what was counted of a report, and returns the issue that it was of.
-fn uncount(connection: &Connection, project: i64, report: i64) -> Result<Option<i64>> {
-    let counted: Option<(i64, i64, String, String)> = connection
+/// Takes back what was counted of a report, and returns where it was.
+fn uncount(connection: &Connection, project: i64, report: i64) -> Result<Option<Place>> {
+    let counted: Option<(Place, i64, String, String)> = connection
         .query_row(
-            "SELECT issue, day, release, os FROM report WHERE id = ?1 AND issue IS NOT NULL",
+            "SELECT issue, part, day, release, os FROM report WHERE id = ?1 AND issue IS NOT NULL",
             params![report],
-            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)),
+            |row| {
+                let place = Place { issue: row.get(0)?, part: row.get(1)? };
+                Ok((place, row.get(2)?, row.get(3)?, row.get(4)?))
+            },
         )
         .optional()?;
-    let Some((issue, day, release, os)) = counted else { return Ok(None) };
+    let Some((place, day, release, os)) = counted else { return Ok(None) };
+    let issue = place.issue;
     add_to_day(connection, issue, day, &release, &os, -1)?;
     if let Some(part) = owners::of_report(connection, report)? {
         owners::count(connection, project, day, &release, &part, -1)?;
     }
     connection.execute("UPDATE issue SET count = count - 1 WHERE id = ?1", params![issue])?;
     connection.execute("UPDATE report SET issue = NULL, part = NULL WHERE id = ?1", params![report])?;
-    Ok(Some(issue))
+    Ok(Some(place))
 }
 
 fn add_to_day(connection: &Connection, issue: i64, day: i64, release: &str, os: &str, n: i64) -> Result<()> {
@@ -236,20 +281,23 @@ impl Place {
 }
 
 /// The issue of a report's keys, by the rules of `backtrail::Groups`: a key by names decides; a key without names leads to an issue
-/// that has none yet, and never joins two that have.
+/// that has none yet, and never joins two that have. `stays` is the issue of a report whose keys are others now only because it is known whose
+/// code is where: what nobody knows yet is that issue's.
 fn place(
     connection: &Connection,
     which: Which,
     key: &str,
     symbol_key: Option<&str>,
     facts: &Facts,
+    stays: Option<Place>,
 ) -> Result<Place> {
     let project = which.project;
     let by_key = find(connection, project, key, false)?;
     let Some(symbol_key) = symbol_key else {
-        return match by_key {
-            Some((place, _)) => Ok(place),
-            None => make(connection, which, key, None, facts),
+        return match (by_key, stays) {
+            (Some((place, _)), _) => Ok(place),
+            (None, Some(place)) => lead(connection, project, key, false, place).map(|()| place),
+            (None, None) => make(connection, which, key, None, facts),
         };
     };
     let by_names = find(connection, project, symbol_key, true)?;
@@ -283,7 +331,14 @@ fn place(
             )?;
             Ok(place)
         }
-        (None, None) => make(connection, which, key, Some(symbol_key), facts),
+        (None, None) => match stays {
+            Some(place) => {
+                lead(connection, project, key, false, place)?;
+                lead(connection, project, symbol_key, true, place)?;
+                Ok(place)
+            }
+            None => make(connection, which, key, Some(symbol_key), facts),
+        },
     }
 }
 
@@ -472,7 +527,8 @@ pub(crate) fn faults(connection: &Connection) -> Result<Vec<String>> {
             // At once: one file after the other goes through all reports each time.
             "SELECT count(*) FROM blob LEFT JOIN (SELECT digest AS needed, count(*) AS n FROM \
              (SELECT blob AS digest FROM report WHERE dropped IS NULL UNION ALL SELECT blob FROM attachment \
-             UNION ALL SELECT blob FROM symbol_file UNION ALL SELECT blob FROM symbol_table) AS rows_of GROUP BY digest) \
+             UNION ALL SELECT blob FROM symbol_file UNION ALL SELECT blob FROM symbol_table \
+             UNION ALL SELECT blob FROM owner_source) AS rows_of GROUP BY digest) \
              AS counted ON needed = blob.digest WHERE refs <> coalesce(n, 0)",
             "files that other numbers of rows need than is counted",
         ),
@@ -570,6 +626,60 @@ mod tests {
         connection
             .query_row("SELECT count FROM issue WHERE id = ?1", params![issue], |row| row.get(0))
             .unwrap()
+    }
+
+    #[test]
+    fn owners_that_come_late_split_nothing() {
+        with_reports(4, |connection| {
+            let learn = |column: &str, value: i64| {
+                let sql = format!("UPDATE project SET {column} = ?1");
+                connection.execute(&sql, params![value]).unwrap();
+            };
+            let of = |owner: &str, key: &str, sources: i64| {
+                let part = Part { owner: owner.to_owned(), ..Part::default() };
+                Facts { part, sources, ..facts(key, Some(key), "1") }
+            };
+            counted(connection, 1, &of("app", "k", 0));
+            counted(connection, 2, &of("app", "k", 0));
+            let issue = issue_of(connection, 1);
+            connection
+                .execute(
+                    "UPDATE issue SET state = 'resolved', assignee = 'anna' WHERE id = ?1",
+                    params![issue],
+                )
+                .unwrap();
+            learn("sources", 1);
+            // Another key, since frames of a library count now.
+            counted(connection, 1, &of("sdk", "l", 1));
+            assert_eq!(issue_of(connection, 1), issue, "the same issue");
+            counted(connection, 3, &of("sdk", "l", 1));
+            counted(connection, 2, &of("sdk", "l", 1));
+            assert_eq!([issue_of(connection, 2), issue_of(connection, 3)], [issue, issue]);
+            let text = |column: &str, issue: i64| -> String {
+                let sql = format!("SELECT {column} FROM issue WHERE id = ?1");
+                connection.query_row(&sql, params![issue], |row| row.get(0)).unwrap()
+            };
+            assert_eq!(
+                (text("owner", issue), text("assignee", issue)),
+                ("sdk".to_owned(), "anna".to_owned())
+            );
+            assert_eq!(count_of(connection, issue), 3);
+            // A new report was faster than those that came before: they are one issue at the end.
+            learn("sources", 2);
+            counted(connection, 4, &of("sdk", "m", 2));
+            let newer = issue_of(connection, 4);
+            assert_ne!(newer, issue);
+            for report in [1, 2, 3] {
+                counted(connection, report, &of("sdk", "m", 2));
+            }
+            assert_eq!([1, 2, 3, 4].map(|report| issue_of(connection, report)), [newer; 4]);
+            assert_eq!((count_of(connection, newer), text("assignee", newer)), (4, "anna".to_owned()));
+            // Rules may say that they are two: then they are.
+            learn("sources", 3);
+            learn("rules_since", 3);
+            counted(connection, 1, &of("app", "n", 3));
+            assert_ne!(issue_of(connection, 1), newer);
+        });
     }
 
     #[test]

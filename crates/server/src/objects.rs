@@ -496,8 +496,11 @@ pub(crate) fn digests(connection: &Connection) -> Result<HashMap<String, Option<
         ""
     } else if version < FIRST_WITH_TABLES {
         "AND (packed IS NULL OR digest IN (SELECT blob FROM symbol_file))"
-    } else {
+    } else if version < FIRST_WITH_SOURCES {
         "AND (packed IS NULL OR digest IN (SELECT blob FROM symbol_file UNION SELECT blob FROM symbol_table))"
+    } else {
+        "AND (packed IS NULL OR digest IN (SELECT blob FROM symbol_file UNION SELECT blob FROM symbol_table \
+         UNION SELECT blob FROM owner_source))"
     };
     let digests = connection.query_map(
         &format!("SELECT digest, {place} FROM blob WHERE refs > 0 {outside}"),
@@ -507,10 +510,11 @@ pub(crate) fn digests(connection: &Connection) -> Result<HashMap<String, Option<
     Ok(digests.into_iter().collect())
 }
 
-/// The versions of the schema that have files packed, tables of symbols, and places in a bucket.
+/// The versions of the schema that have files packed, tables of symbols, places in a bucket, and what tells whose code is whose.
 const FIRST_WITH_PACKED: usize = 4;
 const FIRST_WITH_TABLES: usize = 12;
 const FIRST_WITH_PLACES: usize = 15;
+const FIRST_WITH_SOURCES: usize = 17;
 
 #[cfg(test)]
 mod tests {

@@ -2,6 +2,7 @@
 
 mod administration;
 mod lists;
+mod owner_sources;
 mod owners;
 mod page;
 mod people;
@@ -50,6 +51,7 @@ pub(crate) fn routes() -> Router<App> {
         .route("/projects/{project}/apart", get(apart))
         .route("/projects/{project}/setup", get(setup))
         .route("/projects/{project}/upload", get(uploads::form).post(uploads::upload))
+        .route("/projects/{project}/owner-sources/{id}/remove", post(owner_sources::remove))
         .merge(administration::routes())
         .merge(people::routes())
 }

@@ -109,6 +109,8 @@ pub(crate) struct Leased {
     pub(crate) stated_release: Option<String>,
     /// The last symbols that could be used at that time.
     pub(crate) symbols: i64,
+    /// The version of what its project knew of its code at that time.
+    pub(crate) sources: i64,
 }
 
 /// How often a report is tried.
@@ -134,7 +136,8 @@ pub(crate) fn lease(connection: &Connection, count: usize, until: i64) -> Result
         "UPDATE report SET state = 'leased', lease_until = ?2, attempts = attempts + 1, worker = ?5 WHERE id IN \
          (SELECT id FROM report WHERE state IN ('waiting', 'leased') AND attempts = ?4 \
          AND (lease_until IS NULL OR lease_until < ?1) ORDER BY lease_until NULLS FIRST, id LIMIT ?3) \
-         RETURNING id, project, blob, received, attempts, wanted, stated_release",
+         RETURNING id, project, blob, received, attempts, wanted, stated_release, \
+         (SELECT project.sources FROM project WHERE project.id = report.project)",
         params![now, until, count, tried, connection.replica()],
         |row| {
             Ok(Leased {
@@ -146,6 +149,7 @@ pub(crate) fn lease(connection: &Connection, count: usize, until: i64) -> Result
                 wanted: row.get(5)?,
                 stated_release: row.get(6)?,
                 symbols,
+                sources: row.get(7)?,
             })
         },
     )
@@ -246,6 +250,37 @@ pub(crate) fn put_off(connection: &Connection, report: &Leased, problem: &str, a
         params![report.id, report.attempts, again_at, problem],
     )?;
     Ok(())
+}
+
+/// Why a report is put off that waits for it to be worked out whose code is where.
+pub(crate) const WAITS_FOR_OWNERS: &str = "whose code is where is being worked out";
+
+/// Reports of a project that were put off for that are worked now.
+pub(crate) fn go_on(connection: &Connection, project: i64) -> Result<()> {
+    let sql = "UPDATE report SET lease_until = NULL WHERE project = ?1 AND state = 'waiting' \
+               AND lease_until IS NOT NULL AND problem = ?2";
+    connection.execute(sql, params![project, WAITS_FOR_OWNERS])?;
+    Ok(())
+}
+
+/// Has reports of a project with these numbers worked again that were worked before it knew what it knows of its code, but for those that
+/// are older. Says how many.
+pub(crate) fn work_sources_again(
+    connection: &Connection,
+    project: i64,
+    after: i64,
+    until: i64,
+    sources: i64,
+    oldest: i64,
+) -> Result<usize> {
+    // A worker that has one of them may have begun before: `wanted` tells it that it is not the last.
+    let sql = "UPDATE report SET wanted = wanted + 1, \
+        attempts = CASE state WHEN 'leased' THEN attempts ELSE 0 END, \
+        state = CASE state WHEN 'leased' THEN 'leased' ELSE 'waiting' END, \
+        lease_until = CASE state WHEN 'leased' THEN lease_until ELSE NULL END \
+        WHERE project = ?1 AND id > ?2 AND id <= ?3 AND sources < ?4 AND received >= ?5 AND dropped IS NULL \
+        AND state IN ('done', 'leased')";
+    connection.execute(sql, params![project, after, until, sources, oldest])
 }
 
 /// How many reports miss an image.

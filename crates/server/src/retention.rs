@@ -41,7 +41,7 @@ pub(crate) fn run(app: &State, keep: Keep, stopped: impl Fn() -> bool) -> Result
 /// Bytes of reports, and of what came along with them, as they came.
 fn kept(connection: &Connection) -> Result<i64> {
     let sql = "SELECT coalesce(sum(size), 0) FROM blob WHERE refs > 0 \
-               AND digest NOT IN (SELECT blob FROM symbol_file UNION SELECT blob FROM symbol_table)";
+               AND digest NOT IN (SELECT blob FROM symbol_file UNION SELECT blob FROM symbol_table UNION SELECT blob FROM owner_source)";
     connection.query_row(sql, params![], |row| row.get(0))
 }
 

@@ -11,6 +11,8 @@ use crate::http;
 use crate::intake;
 use crate::issues;
 use crate::objects::{self, Objects};
+use crate::owner_api;
+use crate::owner_sources;
 use crate::pages;
 use crate::projects;
 use crate::queue;
@@ -119,6 +121,7 @@ impl Server {
         workers
             .push(webhooks::start(&app, url(&app.config, address)).map_err(files("cannot start threads"))?);
         workers.push(tables::start(&app).map_err(files("cannot start threads"))?);
+        workers.push(owner_sources::start(&app).map_err(files("cannot start threads"))?);
         if app.database.is_shared() || app.objects.is_remote() {
             workers.push(replicas::start(&app).map_err(files("cannot start threads"))?);
         }
@@ -186,6 +189,7 @@ impl Server {
         drop(runtime);
         app.bell.close();
         app.conversions.close();
+        app.owners.known.bell.close();
         app.notices.close();
         for worker in workers {
             let _ = worker.join();
@@ -306,6 +310,7 @@ fn router(app: &App) -> Router {
         .merge(pages::routes())
         .merge(symbols::routes())
         .merge(symbol_list::routes())
+        .merge(owner_api::routes())
         .merge(symbol_server::routes())
         .merge(symbolicator::routes())
         .merge(webhooks::routes())

@@ -1,14 +1,15 @@
 //! What all requests and workers share.
 
+use crate::bell::Bell;
 use crate::config::Config;
 use crate::database::{Connection, Database, Result};
+use crate::known_owners::Owners;
 use crate::objects::Objects;
 use crate::passwords::Passwords;
 use crate::scrubbing::Scrubbers;
 use crate::symbol_files::SymbolFiles;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Mutex};
 use tokio::sync::Semaphore;
 
 /// A server's parts.
@@ -17,6 +18,8 @@ pub(crate) struct State {
     pub(crate) database: Database,
     pub(crate) objects: Objects,
     pub(crate) symbols: Arc<SymbolFiles>,
+    /// Whose code is where.
+    pub(crate) owners: Owners,
     /// Wakes the workers.
     pub(crate) bell: Bell,
     /// Wakes who makes tables of symbols.
@@ -47,11 +50,13 @@ impl State {
         let (bell, counters) = (Bell::default(), Counters::default());
         let (notices, conversions, scrubbers) = (Bell::default(), Bell::default(), Scrubbers::default());
         let symbols = Arc::new(symbols);
+        let owners = Owners::new(&config.data.join("owners"));
         Self {
             config,
             database,
             objects,
             symbols,
+            owners,
             bell,
             conversions,
             notices,
@@ -108,48 +113,5 @@ pub(crate) struct Counters {
 impl Counters {
     pub(crate) fn add(counter: &AtomicU64, count: u64) {
         counter.fetch_add(count, Ordering::Relaxed);
-    }
-}
-
-/// Wakes those who wait for work, and says when there will be none any more.
-#[derive(Debug, Default)]
-pub(crate) struct Bell {
-    rung: Mutex<Rung>,
-    changed: Condvar,
-}
-
-#[derive(Debug, Default)]
-struct Rung {
-    times: u64,
-    closed: bool,
-}
-
-impl Bell {
-    /// There is work.
-    pub(crate) fn ring(&self) {
-        self.rung.lock().unwrap_or_else(PoisonError::into_inner).times += 1;
-        self.changed.notify_all();
-    }
-
-    /// The server is about to end.
-    pub(crate) fn close(&self) {
-        self.rung.lock().unwrap_or_else(PoisonError::into_inner).closed = true;
-        self.changed.notify_all();
-    }
-
-    pub(crate) fn is_closed(&self) -> bool {
-        self.rung.lock().unwrap_or_else(PoisonError::into_inner).closed
-    }
-
-    /// How often it rang.
-    pub(crate) fn times(&self) -> u64 {
-        self.rung.lock().unwrap_or_else(PoisonError::into_inner).times
-    }
-
-    /// Waits until it rang more often than `seen`, is closed, or that time is over: a lease may have run out.
-    pub(crate) fn wait(&self, seen: u64, longest: Duration) {
-        let rung = self.rung.lock().unwrap_or_else(PoisonError::into_inner);
-        let waits = |rung: &mut Rung| rung.times == seen && !rung.closed;
-        drop(self.changed.wait_timeout_while(rung, longest, waits));
     }
 }

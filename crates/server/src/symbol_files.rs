@@ -2,6 +2,7 @@
 //!
 //! A project's files are below `symbols/PROJECT/`. What they are is found out by their headers, so that names do not matter.
 
+use crate::known_owners::Sources;
 use crate::objects;
 use backtrail::{NoProgress, SymbolOptions, Symbols};
 use std::collections::{HashMap, HashSet};
@@ -16,9 +17,15 @@ const UPLOADS: &str = "uploads";
 /// Where symbols are, and what of them is open.
 pub(crate) struct SymbolFiles {
     directory: PathBuf,
-    opened: Mutex<HashMap<i64, Arc<Symbols>>>,
+    opened: Mutex<HashMap<i64, Opened>>,
     /// What [`Self::restore`] linked last, if it did.
     restored: Mutex<Option<Vec<(i64, String)>>>,
+}
+
+/// A project's symbols, and with which of its owner sources they were opened.
+struct Opened {
+    sources: i64,
+    symbols: Arc<Symbols>,
 }
 
 impl SymbolFiles {
@@ -148,19 +155,39 @@ impl SymbolFiles {
         self.directory.join(project.to_string())
     }
 
-    /// A project's symbols. Neither this machine's own debug files are among them nor what reports and debug info name
+    /// A project's symbols, for names alone. Neither this machine's own debug files are among them nor what reports and debug info name
     /// by a path: a stranger chose that.
     pub(crate) fn of_project(&self, project: i64) -> Arc<Symbols> {
+        self.opened(project, None)
+    }
+
+    /// The same, which say whose code is where.
+    pub(crate) fn with_owners(&self, project: i64, sources: &Sources) -> Arc<Symbols> {
+        self.opened(project, Some(sources))
+    }
+
+    fn opened(&self, project: i64, sources: Option<&Sources>) -> Arc<Symbols> {
         let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
-        let open = || {
-            let directory = self.directory(project);
-            let mut options = SymbolOptions::default();
-            options.paths = if directory.is_dir() { vec![directory] } else { Vec::new() };
-            options.debug_directories = Some(Vec::new());
-            options.only_scanned = true;
-            Arc::new(Symbols::with_options(options, &NoProgress))
-        };
-        Arc::clone(opened.entry(project).or_insert_with(open))
+        let version = sources.map(|sources| sources.version);
+        if let Some(known) = opened.get(&project)
+            && version.is_none_or(|version| version <= known.sources)
+        {
+            return Arc::clone(&known.symbols);
+        }
+        let directory = self.directory(project);
+        let mut options = SymbolOptions::default();
+        options.paths = if directory.is_dir() { vec![directory] } else { Vec::new() };
+        options.debug_directories = Some(Vec::new());
+        options.only_scanned = true;
+        let symbols = Symbols::with_options(options, &NoProgress);
+        let symbols = Arc::new(match sources {
+            Some(sources) => sources.add_to(symbols),
+            None => symbols,
+        });
+        // Without any sources there is nothing to open them again for.
+        let sources = version.unwrap_or_default();
+        opened.insert(project, Opened { sources, symbols: Arc::clone(&symbols) });
+        symbols
     }
 
     /// Files came or went: who asks next finds them.

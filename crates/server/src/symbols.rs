@@ -163,6 +163,15 @@ impl Received {
         self.object.size
     }
 
+    /// Where it is until this is dropped.
+    pub(crate) fn path(&self) -> &std::path::Path {
+        &self.path
+    }
+
+    pub(crate) fn object(&self) -> &Object {
+        &self.object
+    }
+
     pub(crate) fn read(&self) -> std::io::Result<Vec<u8>> {
         fs::read(&self.path)
     }

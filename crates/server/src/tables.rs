@@ -13,9 +13,9 @@ use crate::queue;
 use crate::secret;
 use crate::state::{App, State};
 use crate::time::now;
-use child::Line;
+pub(crate) use child::{Line, limit, write_line};
 pub use child::{TableLimits, make_tables};
-use process::Ended;
+pub(crate) use process::{Ended, Task, run};
 use sha2::{Digest as _, Sha256};
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -212,7 +212,8 @@ fn make(app: &State, program: &Path, digest: &str, directory: &Path, is_last: bo
     let given = TableLimits::new(memory, limits.table_time.as_secs().max(1), limits.symbol_file);
     let made = fs::create_dir(directory).and_then(|()| {
         let stopped = || app.conversions.is_closed();
-        process::run(program, &file, directory, given, limits.table_time * 2, stopped)
+        let task = Task { name: "make-tables", doing: "making it", arguments: &[&file, directory] };
+        run(program, &task, given, limits.table_time * 2, stopped)
     });
     let lines = match made {
         Ok(Ended::Well(lines)) => lines,

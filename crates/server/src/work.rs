@@ -3,6 +3,7 @@
 use crate::analyses;
 use crate::database::{Connection, Result, Write};
 use crate::issues::{self, Facts, Which};
+use crate::known_owners::Sources;
 use crate::objects::is_passing;
 use crate::owners::{Part, UNKNOWN};
 use crate::queue::{self, Leased};
@@ -10,7 +11,8 @@ use crate::replicas;
 use crate::state::{App, State};
 use crate::time::{day, now};
 use backtrail::{
-    Analysis, AnalysisError, Grouped, Image, Limits, Report, SymbolStatus, Trust, is_crash, telling_stack,
+    Analysis, AnalysisError, Grouped, Image, Limits, Report, SymbolStatus, Symbols, Trust, is_crash,
+    telling_stack,
 };
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -220,9 +222,13 @@ fn one(app: &State, report: &Leased) -> Worked {
     if analyses::is_core(&bytes) {
         return Worked::Unreadable(analyses::NO_CORES.to_owned());
     }
-    let symbols = app.symbols.of_project(report.project);
-    let grouped = match Grouped::new(&bytes, &symbols, &Limits::default()) {
-        Ok(grouped) => grouped,
+    let sources = match app.owners.of_project(&app.database, &app.objects, report.project, report.sources) {
+        Ok(sources) => sources,
+        Err(error) => return Worked::PutOff(error.to_string()),
+    };
+    let mut grouped = match grouped(app, report, &bytes, &sources) {
+        Ok(Some(grouped)) => grouped,
+        Ok(None) => return Worked::PutOff(queue::WAITS_FOR_OWNERS.to_owned()),
         Err(AnalysisError::Report(error)) => return Worked::Unreadable(error.to_string()),
         Err(AnalysisError::Capture(error)) => return Worked::Unreadable(error.to_string()),
         Err(other) => return Worked::Unreadable(other.to_string()),
@@ -230,8 +236,48 @@ fn one(app: &State, report: &Leased) -> Worked {
     if grouped.report.is_empty() {
         return Worked::Unreadable("expected a process, an exception, threads or images".to_owned());
     }
-    Worked::Read(Box::new(facts(&grouped.analysis(), report.stated_release.as_deref())))
+    let symbols = app.symbols.with_owners(report.project, &sources);
+    let binaries = without_binary(&symbols, &mut grouped.report);
+    let mut facts = facts(&grouped.analysis(), report.stated_release.as_deref());
+    for image in binaries {
+        if facts.missing.len() < MAX_MISSING && !facts.missing.iter().any(|(id, ..)| *id == image.0) {
+            facts.missing.push(image);
+        }
+    }
+    Worked::Read(Box::new(Facts { sources: sources.version, ..facts }))
 }
+
+/// Reads a report and puts it into a group; `None` where it is not worked out yet whose code is where in its images.
+fn grouped(
+    app: &State,
+    leased: &Leased,
+    bytes: &[u8],
+    sources: &Sources,
+) -> std::result::Result<Option<Grouped>, AnalysisError> {
+    let symbols = app.symbols.with_owners(leased.project, sources);
+    let known = &app.owners.known;
+    for _ in 0..MAX_TURNS {
+        let finished = known.finished();
+        let grouped = Grouped::with_rules(bytes, &symbols, &sources.rules, &Limits::default())?;
+        if !sources.has_finder() {
+            return Ok(Some(grouped));
+        }
+        let report = &grouped.report;
+        let images = std::iter::once(&report.process).chain(&report.processes);
+        let images = images.flat_map(|process| &process.images);
+        if known.is_pending(leased.project, images.filter_map(|image| image.id)) {
+            return Ok(None);
+        }
+        // What was worked out meanwhile may have been asked for before.
+        if known.finished() == finished {
+            return Ok(Some(grouped));
+        }
+    }
+    Ok(None)
+}
+
+/// How often a report is read anew while builds are worked out, before it is put off.
+const MAX_TURNS: usize = 3;
 
 fn facts(analysis: &Analysis, stated_release: Option<&str>) -> Facts {
     let report = &analysis.report;
@@ -265,6 +311,7 @@ fn facts(analysis: &Analysis, stated_release: Option<&str>) -> Facts {
         incomplete: analysis.is_incomplete(),
         begins: analysis.begins.clone(),
         missing: images.filter_map(missing).take(MAX_MISSING).collect(),
+        sources: 0,
     }
 }
 
@@ -298,11 +345,26 @@ const MAX_CODE: usize = 4096;
 const MAX_CODE_LINE: usize = 500;
 const MAX_CODE_LINES: usize = 128;
 
+/// Images whose binaries would tell whose code is where in them.
+fn without_binary(symbols: &Symbols, report: &mut Report) -> Vec<(String, String, Option<String>)> {
+    let mut images = Vec::new();
+    for process in report.all_processes_mut() {
+        let positions = symbols.without_binary(process);
+        images.extend(positions.into_iter().filter_map(|position| named(process.images.get(position)?)));
+    }
+    images
+}
+
 /// An image that further symbols would help.
 fn missing(image: &Image) -> Option<(String, String, Option<String>)> {
     let wants = image.symbols.is_incomplete() || image.symbols.status == SymbolStatus::ExportsOnly;
-    let id = image.id.filter(|_| wants)?;
-    Some((id.to_string(), shortened(&image.name), image.arch.map(|arch| arch.name().to_owned())))
+    if wants { named(image) } else { None }
+}
+
+/// An image by its identity, if it states one.
+fn named(image: &Image) -> Option<(String, String, Option<String>)> {
+    let arch = image.arch.map(|arch| arch.name().to_owned());
+    Some((image.id?.to_string(), shortened(&image.name), arch))
 }
 
 /// Texts of reports are shown in lists, and several of them are one key of an index, which has limits.

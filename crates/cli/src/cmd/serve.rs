@@ -6,8 +6,8 @@ use crate::io::console::Console;
 use crate::io::text::{Style, Text};
 use crate::outcome::{Failure, Outcome};
 use backtrail_server::{
-    Config, Copied, ObjectStore, Server, ServerError, TableLimits, check, copy, export, make_tables,
-    renew_token, restore,
+    Config, Copied, ObjectStore, Server, ServerError, TableLimits, check, copy, export, find_owners,
+    make_tables, renew_token, restore,
 };
 use clap::{Args, Subcommand};
 use demo::Demo;
@@ -97,6 +97,18 @@ enum Task {
         /// Bytes of all tables.
         bytes: u64,
     },
+    /// Reads a linker's map, or says whose code is where in one build; the server calls it.
+    #[command(hide = true)]
+    FindOwners {
+        /// The directory with what is asked, which the answer is written to.
+        directory: PathBuf,
+        /// Bytes of memory that it may take.
+        memory: u64,
+        /// Seconds of processor time.
+        seconds: u64,
+        /// Bytes of the answer.
+        bytes: u64,
+    },
     /// Prints everything as JSON lines, and ends. The server may run meanwhile.
     Export {
         /// Leave out the bytes of reports, and of what came along with them.
@@ -119,6 +131,10 @@ pub(crate) fn run(args: &Serve, console: &Console) -> Result<Outcome, Failure> {
         Some(Task::Export { no_bytes }) => return exported(&config(args)?, !no_bytes, console),
         Some(Task::MakeTables { file, to, memory, seconds, bytes }) => {
             make_tables(file, to, TableLimits::new(*memory, *seconds, *bytes), &mut console.stdout())?;
+            return Ok(Outcome::Done);
+        }
+        Some(Task::FindOwners { directory, memory, seconds, bytes }) => {
+            find_owners(directory, TableLimits::new(*memory, *seconds, *bytes), &mut console.stdout())?;
             return Ok(Outcome::Done);
         }
         None => {}

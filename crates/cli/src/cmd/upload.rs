@@ -1,9 +1,11 @@
 //! `backtrail upload`: symbols for a server.
 
 use crate::io::console::Console;
+use crate::io::file::refuse_pipe;
 use crate::io::text::{Style, Text};
 use crate::outcome::{Failure, Outcome};
 use crate::tally::Tally;
+use backtrail::FileData;
 use backtrail_store::{Index, JsonClient, Location, Method, NoProgress, ScanOptions};
 use clap::Args;
 use serde::Deserialize;
@@ -13,17 +15,25 @@ use sha2::{Digest as _, Sha256};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt::Write as _;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Sends symbols to a server of `backtrail serve`, which names with them the reports that it has and those to come.
 ///
+/// Fingerprints of libraries (.btsdk, see `sdk learn`) among them, link maps and rules tell the server whose code it is.
+///
 /// What the server has already is not sent again, not even the pieces of a large file that broke off. See docs/server.md.
 #[derive(Args, Debug)]
 pub(crate) struct Upload {
-    /// Binaries, debug files, dSYM bundles, tables, archives, or directories of such, searched recursively.
-    #[arg(required = true, value_name = "PATH")]
+    /// Binaries, debug files, dSYM bundles, tables, archives, fingerprints (.btsdk), or directories of such, searched recursively.
+    #[arg(required_unless_present_any = ["link_map", "rules"], value_name = "PATH")]
     paths: Vec<PathBuf>,
+    /// The linker's map of a build. Repeatable.
+    #[arg(long, value_name = "F")]
+    link_map: Vec<PathBuf>,
+    /// Rules of your own (docs/rules.md), in the place of those that the project has; needs a token for members.
+    #[arg(long, value_name = "FILE")]
+    rules: Option<PathBuf>,
     /// The server's address.
     #[arg(long, value_name = "URL")]
     to: String,
@@ -106,14 +116,31 @@ pub(crate) fn run(args: &Upload, console: &Console) -> Result<Outcome, Failure> 
         tally.failed(problem.place().to_owned());
     }
     let candidates = candidates(&index, &mut tally, console);
-    if candidates.is_empty() {
+    let sources = Source::all(args);
+    if candidates.is_empty() && sources.is_empty() {
         return Err(Failure::Input(
-            "no binary or debug file with an identity (UUID, build id) was found".to_owned(),
+            "no binary or debug file with an identity (UUID, build id) was found, and no fingerprint"
+                .to_owned(),
         ));
     }
-    let missing = server.missing(&candidates)?;
     let mut out = console.stdout();
     let mut text = Text::new(&mut out, Style::PLAIN);
+    // Before the symbols: reports that wait for those are then worked once.
+    for source in &sources {
+        let name = source.path.display();
+        match server.give(source) {
+            Ok(kept) => {
+                let version = kept.version.map(|version| format!(" {version}")).unwrap_or_default();
+                text.line(format_args!("{name}: sent, {} {}{version}", kept.kind, kept.name))?;
+                tally.read(Outcome::Done);
+            }
+            Err(problem) => {
+                console.warn(format_args!("{name}: {problem}"));
+                tally.failed(name.to_string());
+            }
+        }
+    }
+    let missing = if candidates.is_empty() { HashSet::new() } else { server.missing(&candidates)? };
     let mut sent = HashSet::new();
     for candidate in &candidates {
         let name = candidate.location.to_string();
@@ -140,6 +167,52 @@ pub(crate) fn run(args: &Upload, console: &Console) -> Result<Outcome, Failure> 
     }
     out.flush()?;
     Ok(tally.finish("files", console))
+}
+
+/// A file that tells whose code it is.
+struct Source {
+    path: PathBuf,
+    /// Where the server takes it.
+    place: String,
+}
+
+/// How it is kept there.
+#[derive(Deserialize)]
+struct Kept {
+    kind: String,
+    name: String,
+    version: Option<String>,
+}
+
+impl Source {
+    fn all(args: &Upload) -> Vec<Self> {
+        let mut fingerprints = Vec::new();
+        args.paths.iter().for_each(|path| find_fingerprints(path, 0, &mut fingerprints));
+        fingerprints.sort();
+        let name = |path: &Path| in_path(&path.file_name().unwrap_or_default().to_string_lossy());
+        let at = |place: &'static str| {
+            move |path: PathBuf| Self { place: format!("{place}/{}", name(&path)), path }
+        };
+        let maps = args.link_map.iter().cloned().map(at("link-maps"));
+        let rules = args.rules.iter().map(|path| Self { path: path.clone(), place: "rules".to_owned() });
+        fingerprints.into_iter().map(at("fingerprints")).chain(maps).chain(rules).collect()
+    }
+}
+
+/// How deep directories are searched.
+const MAX_DEPTH: usize = 32;
+
+fn find_fingerprints(path: &Path, depth: usize, found: &mut Vec<PathBuf>) {
+    if path.is_dir() {
+        let inside = std::fs::read_dir(path).into_iter().flatten().flatten();
+        // What links lead to is found where it is.
+        let inside = inside.filter(|entry| entry.file_type().is_ok_and(|kind| !kind.is_symlink()));
+        if depth < MAX_DEPTH {
+            inside.for_each(|entry| find_fingerprints(&entry.path(), depth + 1, found));
+        }
+    } else if path.extension().is_some_and(|extension| extension == "btsdk") && path.is_file() {
+        found.push(path.to_owned());
+    }
 }
 
 /// The files that a server can use, each once.
@@ -188,6 +261,14 @@ struct Server<'a> {
 impl Server<'_> {
     fn path(&self, rest: &str) -> String {
         format!("/api/v1/projects/{}/{rest}", in_path(&self.args.project))
+    }
+
+    /// Sends what tells whose code it is.
+    fn give(&self, source: &Source) -> Result<Kept, String> {
+        refuse_pipe(&source.path)?;
+        let data = FileData::map(&source.path).map_err(|error| error.to_string())?;
+        let answer = self.ask(Method::Put, &self.path(&source.place), &data);
+        answer.map_err(|problem| format!("the server {problem}"))
     }
 
     /// The digests of what it does not have.

@@ -104,3 +104,68 @@ fn an_address_without_a_scheme_is_said_to_be_one() {
         "{said}"
     );
 }
+
+fn fixture(name: &str) -> std::path::PathBuf {
+    fixtures().join(name)
+}
+
+/// The process that the server starts compares the app with the library; `symbolicate` says the same with the same files.
+#[test]
+fn whose_code_it_is_is_uploaded_too() {
+    let directory = TempDir::new("upload-owners");
+    let mut config = Config::new(directory.join("data"));
+    config.listen = "127.0.0.1:0".parse().unwrap();
+    config.tables = Some(env!("CARGO_BIN_EXE_backtrail").into());
+    let server = Server::start(config).unwrap();
+    let token = server.first_start().unwrap().token.clone();
+    let rules = directory.write("ours.toml", "[[owner]]\nkind = \"app\"\nsymbol = \"ours\"\n");
+    let broken = directory.write("broken.map", "# Path: /x/App\n# Object files:\n");
+    let program = || Command::new(env!("CARGO_BIN_EXE_backtrail"));
+    let upload = |arguments: &[&std::ffi::OsStr]| {
+        let mut command = program();
+        command.arg("upload").args(arguments).args(["--to", &format!("http://{}", server.address())]);
+        command.env("BACKTRAIL_TOKEN", &token).output().unwrap()
+    };
+    let owners = fixture("owners");
+    let map = owners.join("Demo.map");
+    let sent =
+        upload(&[owners.as_ref(), "--link-map".as_ref(), map.as_ref(), "--rules".as_ref(), rules.as_ref()]);
+    let text = String::from_utf8(sent.stdout).unwrap();
+    assert!(sent.status.success(), "{text}{}", String::from_utf8_lossy(&sent.stderr));
+    for said in [
+        "Vendor.btsdk: sent, fingerprint Vendor 2.1",
+        "Demo.map: sent, link map Demo.map",
+        "ours.toml: sent, rules",
+    ] {
+        assert!(text.contains(said), "{said}: {text}");
+    }
+    let refused = upload(&["--link-map".as_ref(), broken.as_ref()]);
+    let problem = String::from_utf8(refused.stderr).unwrap();
+    assert!(refused.status.code() == Some(2) && problem.contains("expected"), "{problem}");
+    let ask = |method: &str, path: &str, body: &[u8]| {
+        let mut stream = TcpStream::connect(server.address()).unwrap();
+        let length = body.len();
+        let head = format!(
+            "{method} {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {length}\r\n"
+        );
+        stream.write_all(format!("{head}Authorization: Bearer {token}\r\n\r\n").as_bytes()).unwrap();
+        stream.write_all(body).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    };
+    let report = std::fs::read(fixture("owners/in-library.crash")).unwrap();
+    let answer = ask("POST", "/api/1/reports/", &report);
+    assert!(answer.contains("200 OK"), "{answer}");
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(180);
+    loop {
+        let vendor = ask("GET", "/api/v1/projects/1/owners?owner=sdk%20Vendor", b"");
+        let sources = ask("GET", "/api/v1/projects/1/owner-sources", b"");
+        if vendor.contains("\"versions\":[{") && sources.to_ascii_uppercase().contains("4C4C44C4-5555") {
+            break;
+        }
+        assert!(std::time::Instant::now() < until, "{vendor}\n{sources}");
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    server.stop();
+}

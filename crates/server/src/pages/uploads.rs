@@ -1,9 +1,11 @@
 //! Reports and symbols from a browser: files are chosen, or dropped on the field, which browsers do without a script.
 
+use super::owner_sources::list;
 use super::page::{page, text};
 use super::{Refused, ask_to_log_in, check_form, enter, html as response, problem, visit};
 use crate::http::blocking;
 use crate::intake::{self, KeptReports};
+use crate::owner_sources::{self, Kind, Source};
 use crate::projects::{Project, Scope};
 use crate::sessions::Session;
 use crate::state::{App, State};
@@ -30,6 +32,8 @@ enum What {
     },
     /// Reports.
     Reports(KeptReports),
+    /// What tells whose code is whose.
+    Source(Source),
     Refused(String),
 }
 
@@ -40,8 +44,8 @@ pub(super) async fn form(
     headers: HeaderMap,
 ) -> Response {
     visit(&app, headers, uri, project, |visit| {
-        let rows = latest(visit.app, visit.project.id)?;
-        Ok(response(shown(&visit.session, &visit.project, &[], &rows)))
+        let there = there(visit.app, visit.project.id)?;
+        Ok(response(shown(&visit.session, &visit.project, &[], &there)))
     })
     .await
 }
@@ -99,19 +103,37 @@ async fn take(
         return Err(Refused::bad("expected a file"));
     }
     let id = project.id;
-    let rows = blocking(app, move |app| latest(app, id)).await?;
-    Ok(response(shown(&session, &project, &uploads, &rows)))
+    let there = blocking(app, move |app| there(app, id)).await?;
+    Ok(response(shown(&session, &project, &uploads, &there)))
 }
 
 /// Files of symbols that are listed.
 const LATEST: i64 = 25;
 
-fn latest(app: &State, project: i64) -> Result<Vec<Row>, Refused> {
-    Ok(app.database.read(|connection| symbol_list::rows(connection, project, LATEST, 0))?)
+/// What is there of a project.
+struct There {
+    symbols: Vec<Row>,
+    sources: Vec<Source>,
+}
+
+fn there(app: &State, project: i64) -> Result<There, Refused> {
+    Ok(app.database.read(|connection| {
+        let symbols = symbol_list::rows(connection, project, LATEST, 0)?;
+        Ok(There { symbols, sources: owner_sources::rows(connection, project)? })
+    })?)
 }
 
 /// Keeps a file as what it is.
 fn keep(app: &State, project: &Project, name: &str, received: &Received) -> What {
+    let refused = |refused: Refused| What::Refused(refused.message().to_owned());
+    match Kind::of(name, received) {
+        Ok(None) => {}
+        Ok(Some(kind)) => {
+            return owner_sources::keep(app, project, kind, name, received)
+                .map_or_else(refused, What::Source);
+        }
+        Err(error) => return refused(error.into()),
+    }
     let no_symbols = match symbols::keep(app, project, name, received, None) {
         Ok(kept) => return of_symbols(&kept),
         Err(refused) if refused.status() == StatusCode::UNPROCESSABLE_ENTITY => refused,
@@ -148,7 +170,7 @@ fn of_symbols(kept: &Value) -> What {
 /// Images of one file that are listed.
 const MAX_LISTED: usize = 20;
 
-fn shown(session: &Session, project: &Project, uploads: &[Uploaded], rows: &[Row]) -> Markup {
+fn shown(session: &Session, project: &Project, uploads: &[Uploaded], there: &There) -> Markup {
     let base = format!("/projects/{}", project.slug);
     page(
         "Upload",
@@ -173,12 +195,14 @@ fn shown(session: &Session, project: &Project, uploads: &[Uploaded], rows: &[Row
                 p.faint {
                     "Crash reports of any kind, minidumps, binaries, debug files, tables, and zip files of a dSYM or an \
                      .xcarchive. A dSYM is a folder: drop it as a zip file. "
+                    "Fingerprints of libraries (.btsdk), linkers' maps and rules (.toml) say whose code is whose. "
                     "Folders as a whole go by " code { "backtrail upload" } ", which sends only what is not here yet."
                 }
             } @else {
                 p { "Your token reads only." }
             }
-            @if !rows.is_empty() { (files(rows)) }
+            @if !there.sources.is_empty() { (list(session, project, &there.sources)) }
+            @if !there.symbols.is_empty() { (files(&there.symbols)) }
         },
     )
 }
@@ -227,6 +251,11 @@ fn became(base: &str, what: &What) -> Markup {
                 @if !problems.is_empty() {
                     ul { @for problem in problems.iter().take(MAX_LISTED) { li.problem { (text(problem)) } } }
                 }
+            }
+            What::Source(source) => {
+                (source.kind) " " (text(&source.name))
+                @if let Some(version) = &source.version { " " (text(version)) }
+                ": reports of the last 30 days are worked again with it"
             }
             What::Refused(why) => { span.problem { (text(why)) } }
         }

@@ -13,7 +13,7 @@ pub(super) const MAX_IMAGES: usize = 10_000;
 /// Characters of what is wrong.
 const MAX_PROBLEM: usize = 300;
 
-/// What a process may take that makes tables of one file.
+/// What a process may take that makes tables of one file, or looks at one build.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct TableLimits {
@@ -34,17 +34,17 @@ impl TableLimits {
 
 /// What came of one image; a line of the process's output.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub(super) struct Line {
-    pub(super) id: String,
-    pub(super) arch: String,
+pub(crate) struct Line {
+    pub(crate) id: String,
+    pub(crate) arch: String,
     /// Whether there is a table, which is called as this line is numbered.
-    pub(super) table: bool,
+    pub(crate) table: bool,
     /// Why there is none; absent where none is needed.
-    pub(super) problem: Option<String>,
+    pub(crate) problem: Option<String>,
     /// Whether it may go better another time: the disk is full, say.
-    pub(super) again: bool,
+    pub(crate) again: bool,
     /// The last line. Without it the process did not come to its end.
-    pub(super) end: bool,
+    pub(crate) end: bool,
 }
 
 /// Makes tables of all images in a file, as `0`, `1`, … in a directory, and prints what came of each. To be called by a process
@@ -76,14 +76,14 @@ pub fn make_tables(file: &Path, to: &Path, limits: TableLimits, out: &mut dyn Wr
         // Where the file lies is nobody's matter.
         let here = format!("{}: ", file.display());
         line.problem = line.problem.map(|why| why.replace(&here, "").chars().take(MAX_PROBLEM).collect());
-        write(out, &line)?;
+        write_line(out, &line)?;
         number += 1;
     }
-    write(out, &Line { end: true, ..Line::default() })?;
+    write_line(out, &Line { end: true, ..Line::default() })?;
     out.flush()
 }
 
-fn write(out: &mut dyn Write, line: &Line) -> io::Result<()> {
+pub(crate) fn write_line(out: &mut dyn Write, line: &Line) -> io::Result<()> {
     serde_json::to_writer(&mut *out, line)?;
     out.write_all(b"\n")
 }
@@ -136,7 +136,7 @@ fn of_image(index: &Index, symbols: &Symbols, entry: &Entry, place: &Path, left:
 
 /// Sets the limits, for good, and ends this process with the one that started it.
 #[cfg(target_os = "linux")]
-fn limit(limits: TableLimits) -> io::Result<()> {
+pub(crate) fn limit(limits: TableLimits) -> io::Result<()> {
     use rustix::process::{
         Resource, Rlimit, Signal, getrlimit, nice, set_parent_process_death_signal, setrlimit,
     };
@@ -160,6 +160,6 @@ fn limit(limits: TableLimits) -> io::Result<()> {
 
 /// Elsewhere only the time that passes is limited.
 #[cfg(not(target_os = "linux"))]
-fn limit(_: TableLimits) -> io::Result<()> {
+pub(crate) fn limit(_: TableLimits) -> io::Result<()> {
     Ok(())
 }

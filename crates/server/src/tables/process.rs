@@ -1,4 +1,4 @@
-//! The process that makes tables, as the server sees it: begun, waited for, killed where it takes too long.
+//! A process that reads what strangers sent, as the server sees it: begun, waited for, killed where it takes too long.
 
 use super::child::{Line, MAX_IMAGES, TableLimits};
 use std::io::{self, BufRead as _, BufReader, Read as _};
@@ -15,7 +15,7 @@ const LOOK: Duration = Duration::from_millis(10);
 
 /// What came of the process.
 #[derive(Debug)]
-pub(super) enum Ended {
+pub(crate) enum Ended {
     /// It came to its end, and says that of each image.
     Well(Vec<Line>),
     /// It was ended by a limit or by a fault: nobody else should read that file.
@@ -24,24 +24,30 @@ pub(super) enum Ended {
     Stopped,
 }
 
-/// Has tables of `file` made in the directory `to` by `program`, in that time at most.
-pub(super) fn run(
+/// What a process is for: the task of `serve`, and what it is called in what is said of it.
+pub(crate) struct Task<'a> {
+    pub(crate) name: &'static str,
+    pub(crate) doing: &'static str,
+    pub(crate) arguments: &'a [&'a Path],
+}
+
+/// Has `program` do a task, in that time at most.
+pub(crate) fn run(
     program: &Path,
-    file: &Path,
-    to: &Path,
+    task: &Task<'_>,
     limits: TableLimits,
     longest: Duration,
     stopped: impl Fn() -> bool,
 ) -> io::Result<Ended> {
     let mut command = Command::new(program);
-    command.args(["serve", "make-tables"]).arg(file).arg(to);
+    command.args(["serve", task.name]).args(task.arguments);
     command.args([limits.memory, limits.seconds, limits.bytes].map(|limit| limit.to_string()));
     // It needs nothing of what the server was given.
     command.env_clear().stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut running = Running(command.spawn()?);
     let out = running.0.stdout.take().ok_or_else(|| io::Error::other("the process has no output"))?;
     let reader: JoinHandle<Vec<Line>> =
-        std::thread::Builder::new().name("tables-out".to_owned()).spawn(move || {
+        std::thread::Builder::new().name("child-out".to_owned()).spawn(move || {
             let lines = BufReader::new(out.take(MAX_OUTPUT)).lines().map_while(Result::ok);
             lines.map_while(|line| serde_json::from_str(&line).ok()).collect()
         })?;
@@ -54,7 +60,7 @@ pub(super) fn run(
             return Ok(Ended::Stopped);
         }
         if Instant::now() >= until {
-            return Ok(Ended::Badly(format!("making it takes longer than {} s", longest.as_secs())));
+            return Ok(Ended::Badly(format!("{} takes longer than {} s", task.doing, longest.as_secs())));
         }
         std::thread::sleep(LOOK);
     };
@@ -63,7 +69,7 @@ pub(super) fn run(
     if status.success() && is_whole {
         return Ok(Ended::Well(lines));
     }
-    Ok(Ended::Badly(why(status, limits)))
+    Ok(Ended::Badly(why(status, limits, task.doing)))
 }
 
 /// Killed and waited for when this is dropped.
@@ -76,7 +82,7 @@ impl Drop for Running {
     }
 }
 
-fn why(status: ExitStatus, limits: TableLimits) -> String {
+fn why(status: ExitStatus, limits: TableLimits, doing: &str) -> String {
     #[cfg(unix)]
     let signal = std::os::unix::process::ExitStatusExt::signal(&status);
     #[cfg(not(unix))]
@@ -85,13 +91,13 @@ fn why(status: ExitStatus, limits: TableLimits) -> String {
     let memory = memory >> 20;
     match signal {
         // SIGABRT: what Rust's programs do without memory.
-        Some(6) => format!("making it needs more than {memory} MB of memory"),
-        Some(24) => format!("making it takes more than {seconds} s of processor time"),
+        Some(6) => format!("{doing} needs more than {memory} MB of memory"),
+        Some(24) => format!("{doing} takes more than {seconds} s of processor time"),
         Some(9) => {
-            format!("making it takes more than {seconds} s of processor time, or memory that there is not")
+            format!("{doing} takes more than {seconds} s of processor time, or memory that there is not")
         }
         Some(25) => format!("it is larger than {} MB", bytes >> 20),
-        Some(signal) => format!("making it ended by signal {signal}"),
-        None => format!("making it failed ({status})"),
+        Some(signal) => format!("{doing} ended by signal {signal}"),
+        None => format!("{doing} failed ({status})"),
     }
 }

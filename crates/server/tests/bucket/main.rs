@@ -7,6 +7,8 @@ mod client;
 mod faults;
 #[path = "../server/intake.rs"]
 mod intake;
+#[path = "../server/owner_sources.rs"]
+mod owner_sources;
 #[path = "../server/pages.rs"]
 mod pages;
 #[path = "../postgres/replicas.rs"]

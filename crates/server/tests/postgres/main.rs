@@ -11,6 +11,8 @@ mod client;
 mod first;
 #[path = "../server/intake.rs"]
 mod intake;
+#[path = "../server/owner_sources.rs"]
+mod owner_sources;
 #[path = "../server/pages.rs"]
 mod pages;
 mod replicas;

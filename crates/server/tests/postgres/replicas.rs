@@ -107,6 +107,33 @@ fn symbols_of_one_are_those_of_both() {
     assert_eq!(first.check(), Vec::<String>::new());
 }
 
+/// What one replica was told of whose code it is the other one knows before it works the next report.
+#[test]
+fn rules_of_one_are_those_of_both() {
+    let first = Running::start();
+    let Some((other, _)) = beside(&first) else { return };
+    let bearer = format!("Bearer {}", first.token);
+    let send = |name: &str| {
+        let path = format!("/api/1/reports/?sentry_key={}", first.key);
+        let report = std::fs::read(fixtures().join("owners").join(name)).unwrap();
+        assert_eq!(request(other.address(), "POST", &path, &[], &report).status, 200);
+        first.settle();
+    };
+    send("in-library.crash");
+    let rules = b"[[owner]]\nname = \"Ours\"\nmodule = \"Demo\"\n";
+    let headers = [("Authorization", bearer.as_str())];
+    let path = "/api/v1/projects/1/rules";
+    assert_eq!(request(first.address, "PUT", path, &headers, rules).status, 200);
+    send("called-back.crash");
+    let until = Instant::now() + Duration::from_secs(60);
+    while first.number("SELECT count(*) FROM report WHERE owner = 'sdk Ours' AND state = 'done'") < 2 {
+        assert!(Instant::now() < until, "both are worked by the rules");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    other.stop();
+    assert_eq!(first.check(), Vec::<String>::new());
+}
+
 /// What is leased by a replica that is gone is taken by one that is there.
 #[test]
 fn what_one_leaves_the_other_takes() {

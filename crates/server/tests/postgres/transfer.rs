@@ -41,6 +41,11 @@ fn sample(name: &str) -> Vec<u8> {
 fn full() -> Running {
     let mut server = Running::with(|config| config.database = None);
     server.config.database = None;
+    let (bearer, rules) =
+        (format!("Bearer {}", server.token), b"[[owner]]\nname = \"Ours\"\nmodule = \"Ours*\"\n");
+    let headers = [("Authorization", bearer.as_str())];
+    let told = request(server.address, "PUT", "/api/v1/projects/1/rules", &headers, rules);
+    assert_eq!(told.status, 200, "{}", told.text());
     for name in ["null-member.ips", "watchdog.crash", "sdk-exception.ips"] {
         assert_eq!(server.send("/api/1/reports/", &sample(&format!("reports/{name}"))).status, 200);
         // One after the other: issues have the numbers that the statements below go by.

@@ -6,6 +6,7 @@ mod backup;
 mod client;
 mod first;
 mod intake;
+mod owner_sources;
 mod pages;
 mod people;
 mod retention;

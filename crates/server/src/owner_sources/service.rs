@@ -1,0 +1,128 @@
+//! Who works out whose code is where, and has reports worked again after a change.
+
+use super::ask;
+use super::child::Request;
+use crate::database::{Connection, Result, params};
+use crate::error::eprint_problem;
+use crate::known_owners::Job;
+use crate::objects::is_passing;
+use crate::queue;
+use crate::state::{App, State};
+use crate::time::{DAY, now};
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// How often is looked for what nobody rang for, and how soon for more of what there is.
+const PATROL: Duration = Duration::from_secs(5);
+const SOON: Duration = Duration::from_millis(100);
+
+/// Reports, of all projects, among which those of one are looked for at a time; and how many may wait meanwhile: new ones go first.
+const TOGETHER: i64 = 1_000;
+const MAX_WAITING: u64 = 500;
+
+/// How old a report may be that is worked again: pages of owners show as many days.
+const OLDEST: i64 = 30 * DAY;
+
+/// Starts who does it. It ends when its bell is closed.
+pub(crate) fn start(app: &App) -> io::Result<JoinHandle<()>> {
+    let app = Arc::clone(app);
+    // Where there is no process for it, binaries are compared here.
+    let builder = std::thread::Builder::new().name("owners".to_owned()).stack_size(16 << 20);
+    builder.spawn(move || {
+        let bell = &app.owners.known.bell;
+        while !bell.is_closed() {
+            let seen = bell.times();
+            let longest = turn(&app).unwrap_or_else(|error| {
+                eprint_problem(&error.to_string());
+                PATROL
+            });
+            bell.wait(seen, longest);
+        }
+    })
+}
+
+/// Does what there is to do, and says when to look again.
+fn turn(app: &State) -> Result<Duration> {
+    while let Some(job) = app.owners.known.next() {
+        if app.owners.known.bell.is_closed() {
+            return Ok(PATROL);
+        }
+        if let Err(error) = one(app, &job) {
+            eprint_problem(&format!("whose code is where cannot be worked out: {error}"));
+            app.owners.known.put_back(job);
+            return Ok(PATROL);
+        }
+    }
+    if app.counters.waiting.load(Ordering::Relaxed) > MAX_WAITING {
+        return Ok(SOON);
+    }
+    let again = app.database.read(first_again)?;
+    let Some(project) = again else { return Ok(PATROL) };
+    let count = app.database.write(move |connection| work_again(connection, project))?;
+    if count > 0 {
+        app.counters.waiting.fetch_add(count, Ordering::Relaxed);
+        app.bell.ring();
+    }
+    Ok(if count > 0 { SOON } else { Duration::ZERO })
+}
+
+/// Works out one build. The error may go better another time.
+fn one(app: &State, job: &Job) -> io::Result<()> {
+    let local = |digest: &str| app.objects.local(&app.database, digest);
+    let request = match job.build(local) {
+        Ok(build) => Request::Build(build),
+        Err(error) if is_passing(&error) => return Err(error),
+        Err(error) => return end(app, job, &Err(error.to_string())),
+    };
+    let size = job.size(local);
+    let asked = catch_unwind(AssertUnwindSafe(|| ask(app, &request, size)));
+    let answer = asked.unwrap_or_else(|_| Ok(Err("a fault of the server".to_owned())))?;
+    end(app, job, &answer)
+}
+
+/// Keeps what came of it; reports that waited for it go on.
+fn end(app: &State, job: &Job, answer: &std::result::Result<Vec<u8>, String>) -> io::Result<()> {
+    if let Err(why) = answer {
+        eprint_problem(&format!("whose code is where in {} is not known: {why}", job.id()));
+    }
+    let map = app.owners.known.finish(job, answer.as_deref().ok());
+    let (project, id) = (job.project(), job.id());
+    let written = app.database.write(move |connection| {
+        if let Some(digest) = map {
+            let sql = "UPDATE owner_source SET image_id = ?3 WHERE project = ?1 AND kind = 'link map' AND blob = ?2";
+            connection.execute(sql, params![project, digest, id])?;
+        }
+        queue::go_on(connection, project)
+    });
+    app.bell.ring();
+    written.map_err(io::Error::other)
+}
+
+/// A project that has reports to be worked again.
+fn first_again(connection: &Connection) -> Result<Option<i64>> {
+    let sql = "SELECT id FROM project WHERE again > 0 ORDER BY id LIMIT 1";
+    Ok(connection.query_map(sql, params![], |row| row.get(0))?.into_iter().next())
+}
+
+/// Has some reports of a project worked again, the latest first.
+fn work_again(connection: &Connection, project: i64) -> Result<u64> {
+    let (last, sources): (i64, i64) = connection.query_row(
+        "SELECT again, sources FROM project WHERE id = ?1",
+        params![project],
+        |row| Ok((row.get(0)?, row.get(1)?)),
+    )?;
+    let (first, oldest) = (last - TOGETHER, now() - OLDEST);
+    let count = queue::work_sources_again(connection, project, first, last, sources, oldest)?;
+    let is_more: bool = connection.query_row(
+        "SELECT EXISTS (SELECT 1 FROM report WHERE id <= ?1 AND received >= ?2)",
+        params![first, oldest],
+        |row| row.get(0),
+    )?;
+    let next = if is_more { first.max(0) } else { 0 };
+    connection.execute("UPDATE project SET again = ?2 WHERE id = ?1", params![project, next])?;
+    Ok(u64::try_from(count).unwrap_or_default())
+}
