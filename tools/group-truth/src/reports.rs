@@ -144,8 +144,8 @@ fn said(grouped: &Grouped) -> Option<String> {
         let reason = thrown.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
         format!("terminating with uncaught exception of type {}{reason}", thrown.name)
     });
-    let lines = grouped.report.app_info.iter().flat_map(|info| &info.lines);
-    thrown.or_else(|| lines.cloned().next())
+    let mut lines = grouped.report.app_info.iter().flat_map(|info| &info.lines);
+    thrown.or_else(|| lines.next().cloned())
 }
 
 /// Runs the program over all files and returns its documents by file.
