@@ -117,9 +117,9 @@ impl Part {
         if mapping.offset == self.file_offset && mapping.offset == last.offset {
             return false;
         }
-        // Code that is mapped once more is another copy.
-        let is_copy = |part: &Mapping| part.executable && part.offset >= mapping.offset;
-        if mapping.executable && mapping.offset != self.file_offset && self.mappings.iter().any(is_copy) {
+        // Code that is mapped once more is another copy. Parts follow each other by offset: only the last can begin where this one does.
+        let mut same = self.mappings.iter().rev().take_while(|part| part.offset >= mapping.offset);
+        if mapping.executable && mapping.offset != self.file_offset && same.any(|part| part.executable) {
             return false;
         }
         let Some(own) = &self.file else { return false };

@@ -88,23 +88,22 @@ fn restore(code: &[u8], at: usize, out: &mut [u8]) -> Option<usize> {
     // `lea x@tpoff(%rax), %rax`, or an addition of a slot where another image has the variable.
     let is_general =
         |rest: &[u8]| rest.starts_with(&[0x48, 0x8d, 0x80]) || rest.starts_with(&[0x48, 0x03, 0x05]);
-    let (short, long);
+    let slot;
     let restored: &[u8] = if here.strip_prefix(&THREAD).is_some_and(is_general) {
         &GENERAL
     } else if here.strip_prefix(&[0x66; 3]).is_some_and(|rest| rest.starts_with(&THREAD)) {
         &LOCAL
     } else {
         // `mov x@gottpoff(%rip), %reg` that became one of the number itself, and the addition that became a `lea`.
-        (short, long) = match *here {
-            [prefix @ (0x48 | 0x49), 0xc7, to @ 0xc0..=0xc7, ..] => {
-                (0x48 | (prefix & 1) << 2, (0x8b, to & 7))
-            }
+        let (prefix, opcode, to) = match *here {
+            [prefix @ (0x48 | 0x49), 0xc7, to @ 0xc0..=0xc7, ..] => (0x48 | (prefix & 1) << 2, 0x8b, to & 7),
             [prefix @ (0x48 | 0x4d), 0x8d, to @ 0x80..=0xbf, ..] if to & 7 == to >> 3 & 7 => {
-                (prefix & 0x4c, (0x03, to & 7))
+                (prefix & 0x4c, 0x03, to & 7)
             }
             _ => return None,
         };
-        &[short, long.0, long.1 << 3 | 5, 0, 0, 0, 0]
+        slot = [prefix, opcode, to << 3 | 5, 0, 0, 0, 0];
+        &slot
     };
     out.get_mut(at..at + restored.len())?.copy_from_slice(restored);
     Some(restored.len())

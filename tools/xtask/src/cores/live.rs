@@ -48,6 +48,9 @@ fn one(
     row: &mut Row,
 ) -> Result<Option<Vec<String>>> {
     let Some(process) = case.start(scratch)? else { return Ok(None) };
+    if case.is_jvm() && !peers::is_installed("jcmd") {
+        return Ok(None);
+    }
     let counts = if case.is_jvm() { Some(jvm::counts(process.id())?) } else { None };
     process.stop()?;
     let ours = ours::stacks_of(program, process.id())?;

@@ -77,6 +77,6 @@ pub(super) fn eu_stack(made: &Made) -> Result<Option<Stacks>> {
     Ok((!stacks.is_empty()).then_some(stacks))
 }
 
-fn is_installed(program: &str) -> bool {
+pub(super) fn is_installed(program: &str) -> bool {
     Command::new(program).arg("--version").output().is_ok()
 }
