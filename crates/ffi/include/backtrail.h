@@ -40,6 +40,7 @@ extern "C" {
 #define BACKTRAIL_GONE 4       /* there is no such thread or row */
 #define BACKTRAIL_SILENT 5     /* the thread did not answer: it blocks the signal, or sleeps deep in the kernel */
 #define BACKTRAIL_PANIC 6      /* a mistake in the library; nothing was done */
+#define BACKTRAIL_ABSENT 7     /* the library was built without this part */
 
 /* The library's ABI. [signal-safe] */
 uint32_t backtrail_abi_version(void);
@@ -300,6 +301,38 @@ int32_t backtrail_crash_pending(const char *directory, backtrail_crash_file_hand
 int32_t backtrail_crash_pending_sessions(const char *directory, backtrail_crash_file_handler handler, void *context);
 /* Removes a crash file, or that of a run: it was sent, or is not wanted. One that is gone is no error. */
 int32_t backtrail_crash_sent(const char *path);
+
+#define BACKTRAIL_CRASH_BODY 0   /* a file is the body of a POST: backtrail's server, or one of your own. 200 to 299: it is kept */
+#define BACKTRAIL_CRASH_SENTRY 1 /* Sentry's envelopes; `url` is a DSN */
+
+/* Where crash files are sent, and how patiently. */
+typedef struct backtrail_crash_upload {
+    uint32_t size;
+    uint32_t protocol;      /* BACKTRAIL_CRASH_BODY or BACKTRAIL_CRASH_SENTRY */
+    const char *url;        /* http or https. Not null */
+    const char *sessions;   /* where runs are told; null: beside …/api/PROJECT/reports/, with a DSN to the same address, else nowhere */
+    uint32_t attempts;      /* how often a file is sent until it is left for the next call; 0: 5 */
+    uint32_t first_wait_ms; /* before the second attempt; twice as long before each further one, five minutes at most; 0: 2000 */
+    uint32_t timeout_ms;    /* how long to wait for an answer; 0: 30000 */
+} backtrail_crash_upload;
+
+/* What became of the files. */
+typedef struct backtrail_crash_outcome {
+    uint32_t size;
+    uint32_t sent;     /* crash files that were taken, and removed */
+    uint32_t sessions; /* runs that were told, and whose files were removed */
+    uint32_t left;     /* files that are still there */
+} backtrail_crash_outcome;
+
+/* Called for each file that is left, with the reason; both live for the call. Must not throw. */
+typedef void (*backtrail_crash_left_handler)(void *context, const char *path, const char *reason);
+
+/* Sends the runs that are over and every whole crash file of a directory, oldest first, and removes what the server has taken.
+ * Nothing is ever sent but by this call: whether the user agreed is the program's to know. It blocks, and waits where the server is
+ * busy or cannot be reached: call it on a thread of its own. `outcome` and `left` may be null. Files that are left are no failure.
+ * BACKTRAIL_ABSENT where the library was built without the feature `upload`; nothing is sent then. */
+int32_t backtrail_crash_send_pending(const char *directory, const backtrail_crash_upload *upload, backtrail_crash_outcome *outcome,
+                                     backtrail_crash_left_handler left, void *context);
 
 #ifdef __cplusplus
 }

@@ -30,3 +30,8 @@ pub mod status;
 mod text;
 #[cfg(any(target_os = "linux", target_os = "macos", target_os = "ios"))]
 pub mod threads;
+#[cfg(all(
+    any(target_os = "linux", target_os = "macos", target_os = "ios"),
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+pub mod upload;

@@ -19,6 +19,8 @@ pub const BACKTRAIL_GONE: i32 = 4;
 pub const BACKTRAIL_SILENT: i32 = 5;
 /// A mistake in the library.
 pub const BACKTRAIL_PANIC: i32 = 6;
+/// The library was built without this part.
+pub const BACKTRAIL_ABSENT: i32 = 7;
 
 /// The ABI that this library has; it rises when programs have to be built anew.
 const ABI_VERSION: u32 = 0;

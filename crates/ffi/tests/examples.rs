@@ -10,7 +10,7 @@
 
 mod common;
 
-use backtrail_testkit::TempDir;
+use backtrail_testkit::{HttpAnswer, HttpServer, TempDir};
 use common::{has, libraries, put_shared, root, run};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -127,6 +127,40 @@ fn a_crash_in_c_leaves_a_whole_file_that_is_explained() {
         let summary = &analysis.explanation.summary;
         assert!(summary.contains(expected), "{kind}: {summary}");
     }
+}
+
+#[test]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+fn a_program_in_c_sends_what_earlier_crashes_left() {
+    if !has("cc") {
+        return;
+    }
+    let (_, archive) = libraries();
+    let directory = TempDir::new("ffi-send");
+    let program = |name: &str| build(name, directory.path(), None, &archive);
+    let (crash, send) = (program("crash"), program("send"));
+    let crashes = directory.join("crashes");
+    assert!(!Command::new(crash).arg(&crashes).arg("segv").status().unwrap().success());
+    let file = std::fs::read_dir(&crashes).unwrap().map(|entry| entry.unwrap().path());
+    let file = file.into_iter().find(|path| path.extension().is_some_and(|own| own == "btcrash")).unwrap();
+    let content = std::fs::read(&file).unwrap();
+    let server = HttpServer::new();
+    let sent = || {
+        let url = format!("{}/api/1/reports/", server.url);
+        let output = Command::new(&send).arg(&crashes).arg(url).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stdout).unwrap())
+    };
+    // A server that knows neither of them.
+    let (code, said) = sent();
+    assert_eq!((code, said.lines().count()), (Some(1), 3), "{said}");
+    assert!(said.contains(&format!("{}: ", file.display())) && said.contains("404"), "{said}");
+    assert!(said.ends_with("0 crashes and 0 runs sent\n") && file.exists(), "{said}");
+    for path in ["/api/1/reports/", "/api/1/sessions/"] {
+        server.answer(path, HttpAnswer::File(b"{}".to_vec()));
+    }
+    assert_eq!(sent(), (Some(0), "1 crashes and 1 runs sent\n".to_owned()));
+    assert!(!file.exists() && server.bodies().contains(&content));
+    assert_eq!(sent(), (Some(0), "0 crashes and 0 runs sent\n".to_owned()));
 }
 
 #[test]

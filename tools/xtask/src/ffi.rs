@@ -13,14 +13,18 @@ const NATIVE: &str = "-lgcc_s -lpthread -lm -ldl";
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     match arguments {
         [] => check(),
-        [flag, prefix] if flag == "--install" => install(Path::new(prefix)),
-        _ => Err("expected no arguments, or --install PREFIX".to_owned()),
+        [flag, prefix] if flag == "--install" => install(Path::new(prefix), &[]),
+        [flag, prefix, upload] if flag == "--install" && upload == "--upload" => {
+            install(Path::new(prefix), &["--features", "upload"])
+        }
+        _ => Err("expected no arguments, or --install PREFIX [--upload]".to_owned()),
     }
 }
 
 /// Builds the library and puts it where compilers and `pkg-config` look.
-fn install(prefix: &Path) -> Result<()> {
-    sh::run(sh::cargo().args(["build", "--release", "--package", "backtrail-ffi", "--lib"]))?;
+fn install(prefix: &Path, features: &[&str]) -> Result<()> {
+    let build = ["build", "--release", "--package", "backtrail-ffi", "--lib"];
+    sh::run(sh::cargo().args(build).args(features))?;
     let target =
         std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| sh::root().join("target"), PathBuf::from);
     let built = target.join("release");
@@ -86,7 +90,7 @@ const WAYS: [(&str, &str, &str); 3] = [
 
 fn check() -> Result<()> {
     let prefix = sh::root().join("target/ffi");
-    install(&prefix)?;
+    install(&prefix, &[])?;
     let mut faults = Vec::new();
     for (way, flags, runner) in WAYS {
         for (source, compiler, takes_directory) in EXAMPLES {

@@ -98,7 +98,7 @@ const CHORES: &[Chore] = &[
     ("differ", "[FILE…]", "unwind tables as framehop reads them (docs/unwinding.md)", differ::run),
     (
         "ffi",
-        "[--install PREFIX]",
+        "[--install PREFIX [--upload]]",
         "runs the C and C++ examples under valgrind and the sanitizers, or installs library and header",
         ffi::run,
     ),

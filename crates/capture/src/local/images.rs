@@ -16,9 +16,9 @@ pub use backtrail_sys::linux::loader::Counters;
 /// One image of this process.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LoadedImage {
-    /// The file, as the loader has it, where that is an absolute path. The program's own is what `/proc/self/exe` leads to, and
-    /// a library that was asked for by a relative path has the one that the kernel knows it by: the loader's leads elsewhere as
-    /// soon as the process changes its directory. The kernel's own image is `[vdso]`, which is no file.
+    /// The file, as the loader has it, where that is an absolute path. The program's own is what `/proc/self/exe` leads to. A library
+    /// that was asked for by a relative path, and a program that is an argument of the loader, have the one that the kernel knows them
+    /// by: the loader's leads elsewhere as soon as the process changes its directory. The kernel's own image is `[vdso]`, which is no file.
     pub path: PathBuf,
     /// What is mapped of it, from the first segment's start to the last one's end.
     pub range: AddrRange<Avma>,
@@ -43,17 +43,18 @@ pub fn counters() -> Option<Counters> {
 /// signal handlers.
 pub fn images() -> (Vec<LoadedImage>, Counters) {
     let mut all = Vec::new();
+    // The list begins with the program. glibc has no name for it, musl its first argument, or `/proc/self/exe` where it is static.
+    let mut is_program = true;
     let counters = loader::images(|loaded| {
-        let is_program = all.is_empty() && loaded.name.is_empty();
         let path = PathBuf::from(OsStr::from_bytes(loaded.name.to_bytes()));
         all.extend(image(loaded, path, is_program));
+        is_program = false;
     });
-    for image in &mut all {
-        if image.is_program
-            && let Ok(path) = std::fs::read_link("/proc/self/exe")
-        {
-            image.path = path;
-        }
+    // Where the loader itself was started, as a program with another program as its argument, that link leads to the loader.
+    let is_started_by_loader = all.len() > 1 && !loader::is_program_interpreted();
+    for image in all.iter_mut().filter(|image| image.is_program) {
+        let link = std::fs::read_link("/proc/self/exe").ok().filter(|_| !is_started_by_loader);
+        image.path = link.unwrap_or_default();
     }
     if let Some(start) = loader::vdso() {
         match all.iter_mut().find(|image| image.range.contains(start)) {
@@ -204,8 +205,27 @@ mod tests {
         let here = Avma::new(the_program_and_the_c_library_are_listed as *const () as u64);
         let program = images.iter().find(|image| image.is_program).unwrap();
         assert!(program.code.iter().any(|range| range.contains(here)));
-        assert_eq!(program.path, std::env::current_exe().unwrap());
+        let started = std::env::args_os().next().unwrap();
+        assert_eq!(program.path, std::fs::canonicalize(started).unwrap());
         assert!(images.iter().all(|image| image.code.iter().all(|code| image.range.contains(code.start()))));
+    }
+
+    /// Seen: `/proc/self/exe` leads to the loader then, whose path the program got.
+    #[test]
+    fn a_program_that_is_an_argument_of_the_loader_has_its_own_path() {
+        let is_loader = |image: &LoadedImage| {
+            let name = image.path.file_name().map(OsStr::as_bytes);
+            name.is_some_and(|name| name.starts_with(b"ld-"))
+        };
+        // A static program has none.
+        let Some(loader) = images().0.into_iter().find(is_loader) else { return };
+        let mut again = std::process::Command::new(loader.path);
+        let name = "local::images::tests::the_program_and_the_c_library_are_listed";
+        let output = again.arg(std::env::current_exe().unwrap()).args(["--exact", name]).output().unwrap();
+        assert!(
+            output.status.success() && output.stdout.windows(8).any(|text| text == b"1 passed"),
+            "{output:?}"
+        );
     }
 
     #[test]

@@ -8,9 +8,9 @@ pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The shared and the static library, built as this test was.
+/// The shared and the static library, built as this test was, with all of their parts.
 pub(crate) fn libraries() -> (PathBuf, PathBuf) {
-    let text = cargo_build(root(), &["--package", "backtrail-ffi", "--lib"]);
+    let text = cargo_build(root(), &["--package", "backtrail-ffi", "--lib", "--features", "upload"]);
     let messages = text.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
     let files: Vec<PathBuf> = messages
         .filter(|message| message["target"]["name"] == "backtrail_ffi")

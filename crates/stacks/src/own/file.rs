@@ -12,7 +12,10 @@ use std::sync::Arc;
 
 /// The file of an image; from memory where there is no file with its identity.
 pub(crate) fn open(image: &LoadedImage) -> Option<Arc<OpenFile>> {
-    let path = if image.is_program { Path::new("/proc/self/exe") } else { &image.path };
+    // Leads to the program that runs, also where its path leads to another file by now.
+    let link = Path::new("/proc/self/exe");
+    let is_linked = image.is_program && std::fs::read_link(link).is_ok_and(|path| path == image.path);
+    let path = if is_linked { link } else { &image.path };
     let shown = image.path.display().to_string();
     let file = Some(path).filter(|path| path.is_absolute()).and_then(|path| FileData::map(path).ok());
     let file = file.map(|file| OpenFile::new(shown.clone(), &image.path, file));

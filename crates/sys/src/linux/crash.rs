@@ -183,7 +183,7 @@ impl Meeting {
 
 fn sleep(time: Duration) {
     let time = libc::timespec {
-        tv_sec: libc::time_t::try_from(time.as_secs()).unwrap_or(0),
+        tv_sec: time.as_secs().try_into().unwrap_or(0),
         tv_nsec: time.subsec_nanos().into(),
     };
     // SAFETY: the pointers are valid or null.

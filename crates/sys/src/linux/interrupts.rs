@@ -29,7 +29,7 @@ impl Interrupts {
         }
         let timer = Self(timer);
         let interval = libc::timespec {
-            tv_sec: libc::time_t::try_from(interval.as_secs()).unwrap_or(libc::time_t::MAX),
+            tv_sec: interval.as_secs().try_into().unwrap_or(i32::MAX.into()),
             #[allow(clippy::cast_lossless, reason = "words have 32 bits on some systems")]
             tv_nsec: interval.subsec_nanos() as libc::c_long,
         };

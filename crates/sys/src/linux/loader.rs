@@ -16,7 +16,7 @@ pub struct Counters {
 /// One image, as the loader lists it.
 #[derive(Clone, Copy, Debug)]
 pub struct Loaded<'l> {
-    /// The file's name as the loader has it; the program's own is empty.
+    /// The file's name as the loader has it; the program's own is empty, or anything.
     pub name: &'l CStr,
     /// From the file's addresses to the process's.
     pub bias: Bias,
@@ -121,6 +121,13 @@ pub fn vdso() -> Option<Avma> {
     #[allow(clippy::useless_conversion, reason = "addresses have 32 bits on some systems")]
     let address: u64 = address.into();
     (address != 0).then_some(Avma::new(address))
+}
+
+/// Whether the kernel started a loader for the program. It does not for a static program, and where the loader is the program
+/// that was started.
+pub fn is_program_interpreted() -> bool {
+    // SAFETY: no preconditions.
+    unsafe { libc::getauxval(libc::AT_BASE) != 0 }
 }
 
 #[cfg(test)]

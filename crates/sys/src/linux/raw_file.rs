@@ -195,12 +195,15 @@ pub fn limit(resource: u32) -> Option<(u64, u64)> {
     (answer == 0).then_some((limits.rlim_cur, limits.rlim_max))
 }
 
-/// Where the C library keeps what it says before it aborts: the address of a pointer (glibc's `__abort_msg`). Not for signal
-/// handlers.
+/// Where the C library keeps what it says before it aborts: the address of a pointer (glibc's `__abort_msg`; musl keeps nothing).
+/// Not for signal handlers.
 pub fn abort_message() -> Option<backtrail_core::Avma> {
+    #[cfg(target_env = "gnu")]
     // SAFETY: the names are C strings.
     let address =
         unsafe { libc::dlvsym(libc::RTLD_DEFAULT, c"__abort_msg".as_ptr(), c"GLIBC_PRIVATE".as_ptr()) };
+    #[cfg(not(target_env = "gnu"))]
+    let address = std::ptr::null::<c_void>();
     (!address.is_null()).then(|| backtrail_core::Avma::new(address as u64))
 }
 

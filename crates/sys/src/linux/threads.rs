@@ -42,9 +42,10 @@ impl ThreadId {
     }
 
     /// The thread that a handle of the standard library stands for; `None` where it has ended.
+    #[allow(clippy::unnecessary_cast, reason = "musl's is a pointer")]
     pub fn of<T>(handle: &JoinHandle<T>) -> Option<Self> {
         // SAFETY: the handle keeps the thread from being joined or detached, so that its `pthread_t` stays valid.
-        unsafe { Self::of_pthread(handle.as_pthread_t()) }
+        unsafe { Self::of_pthread(handle.as_pthread_t() as libc::pthread_t) }
     }
 
     /// The thread of a `pthread_t`; `None` where it has ended.
