@@ -292,31 +292,46 @@ pub(crate) fn token(headers: &HeaderMap, query: Option<&str>) -> Option<String> 
     pairs.filter(|(name, _)| *name == "sentry_key").map(|(_, value)| value.to_owned()).next()
 }
 
+/// What a request without one is told.
+const NO_TOKEN: &str = "expected a key or token: the header \"Authorization: Bearer TOKEN\"";
+
 /// What a key or token is good for.
 pub(crate) fn grant(database: &Database, token: Option<&str>) -> Result<Grant, Refused> {
-    let token = token.ok_or_else(|| unauthorized("expected a key or token"))?;
+    let token = token.ok_or_else(|| unauthorized(NO_TOKEN))?;
     let grant = database.read(|connection| projects::grant(connection, token))?;
     grant.ok_or_else(|| unauthorized("the key or token is not known"))
 }
 
-/// The project that a path names, if the request may do that there. Whether there is such a project is nobody else's matter.
+/// The project that a path names, if the request may do that there. Whether there is such a project only they are told who have all.
 pub(crate) fn project(
     database: &Database,
     name: &str,
     token: Option<&str>,
     scope: Scope,
 ) -> Result<(Project, Grant), Refused> {
-    let token = token.ok_or_else(|| unauthorized("expected a key or token"))?;
+    let token = token.ok_or_else(|| unauthorized(NO_TOKEN))?;
     let (project, grant) = database
         .read(|connection| Ok((projects::find(connection, name)?, projects::grant(connection, token)?)))?;
     let grant = grant.ok_or_else(|| unauthorized("the key or token is not known"))?;
     match project {
         Some(project) if grant.allows(scope, project.id) => Ok((project, grant)),
-        Some(project) if grant.project == Some(project.id) => {
-            Err(Refused::new(StatusCode::FORBIDDEN, format!("this needs a token for {:?}", scope.as_str())))
-        }
+        Some(project) if grant.project.is_none_or(|own| own == project.id) => Err(needs(scope, grant.scope)),
+        // Who has all projects may know which there are.
+        None if grant.project.is_none() => Err(Refused::new(
+            StatusCode::NOT_FOUND,
+            "there is no such project: GET /api/v1/projects lists them",
+        )),
         _ => Err(unauthorized("the key or token is not of this project")),
     }
+}
+
+/// Says which token is wanted, and where there are some.
+pub(crate) fn needs(wanted: Scope, given: Scope) -> Refused {
+    let (wanted, given) = (wanted.as_str(), given.as_str());
+    let why = format!(
+        "this needs a token for {wanted:?}, and the one that was sent is for {given:?}: the page of the project's set-up makes them"
+    );
+    Refused::new(StatusCode::FORBIDDEN, why)
 }
 
 fn unauthorized(message: &str) -> Refused {

@@ -107,7 +107,18 @@ pub(crate) fn run(args: &Upload, console: &Console) -> Result<Outcome, Failure> 
             args.to
         )));
     }
-    let token = args.token.clone().or_else(|| std::env::var("BACKTRAIL_TOKEN").ok());
+    let token = args
+        .token
+        .clone()
+        .or_else(|| std::env::var("BACKTRAIL_TOKEN").ok())
+        .filter(|token| !token.is_empty());
+    // In an address it stands where a user's name does.
+    if token.is_none() && !args.to.contains('@') {
+        return Err(Failure::Input(
+            "expected a token for symbols: the variable BACKTRAIL_TOKEN, or --token; the page of the project's set-up makes them"
+                .to_owned(),
+        ));
+    }
     let server = Server { client: JsonClient::new(&args.to, token, TIMEOUT), args };
     let index = Index::scan(&args.paths, &ScanOptions::default(), &NoProgress);
     let mut tally = Tally::default();

@@ -67,6 +67,8 @@ impl OwnerFinder for SharedFinder {
 
 /// A build that is to be looked at.
 pub(crate) struct Job {
+    /// How often somebody killed the process that looked at it.
+    pub(crate) killed: u32,
     key: String,
     id: ImageId,
     arch: Arch,
@@ -172,7 +174,7 @@ impl Known {
         }
         inner.pending.insert(key.clone(), (finder.project, id));
         let files = files.iter().map(|file| file.to_path_buf()).collect();
-        inner.queue.push_back(Job { key, id, arch, files, finder: Arc::clone(finder) });
+        inner.queue.push_back(Job { killed: 0, key, id, arch, files, finder: Arc::clone(finder) });
         drop(inner);
         self.bell.ring();
         None
@@ -198,9 +200,9 @@ impl Known {
         self.inner().queue.pop_front()
     }
 
-    /// It is worked out later.
+    /// It is worked out later, after what waits already.
     pub(crate) fn put_back(&self, job: Job) {
-        self.inner().queue.push_front(job);
+        self.inner().queue.push_back(job);
     }
 
     /// Keeps what came of a build, and gives the map that is that of it.
@@ -290,6 +292,12 @@ impl Job {
         self.files.iter().map(|file| size(file)).sum::<u64>().saturating_add(sum).saturating_add(largest)
     }
 
+    /// The digests of the fingerprints and maps that it is looked at with.
+    pub(crate) fn sources(&self) -> HashSet<String> {
+        let maps = self.finder.link_maps.iter().map(|(digest, _)| digest);
+        self.finder.fingerprints.iter().chain(maps).cloned().collect()
+    }
+
     pub(crate) fn project(&self) -> i64 {
         self.finder.project
     }
@@ -299,9 +307,10 @@ impl Job {
     }
 }
 
-/// What a build is kept by: what is there of it, and the fingerprints, by their content; and the program, whose rules may change.
+/// What a build is kept by: the project, which waits for it by itself; what is there of it, and the fingerprints, by their content; and the
+/// program, whose rules may change.
 fn key(finder: &Finder, id: ImageId, arch: Arch, files: &[&Path]) -> String {
-    let mut text = format!("{} {id} {}\n", env!("CARGO_PKG_VERSION"), arch.name());
+    let mut text = format!("{} {} {id} {}\n", env!("CARGO_PKG_VERSION"), finder.project, arch.name());
     for file in files {
         let name = file.file_name().unwrap_or_default().to_string_lossy();
         text.push_str(&name);
@@ -331,4 +340,34 @@ fn read(file: &Path) -> Option<(Head, ImageOwners)> {
     let end = bytes.iter().position(|byte| *byte == b'\n')?;
     let head = serde_json::from_slice(bytes.get(..end)?).ok()?;
     Some((head, ImageOwners::from_bytes(bytes.get(end + 1..)?)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two projects have the same app and the same library: each waits for the answer, and gets it.
+    #[test]
+    fn projects_with_the_same_files_both_wait() {
+        let directory = backtrail_testkit::TempDir::new("server-known");
+        let known = Arc::new(Known::new(directory.join("owners")));
+        let finder = |project| {
+            let fingerprints = vec!["f".to_owned()];
+            Arc::new(Finder { project, fingerprints, link_maps: Vec::new(), known: Arc::clone(&known) })
+        };
+        let (one, two) = (finder(1), finder(2));
+        let id = ImageId::parse_uuid("4c4c447f-5555-3144-a124-6d7f0ca5ce78").unwrap();
+        let file = "a".repeat(64);
+        let get = |finder| known.get(finder, id, Arch::Arm64, &[Path::new(&file)]);
+        assert_eq!((get(&one), get(&two)), (None, None));
+        assert!(known.is_pending(1, [id].into_iter()) && known.is_pending(2, [id].into_iter()));
+        assert!(!known.is_pending(3, [id].into_iter()));
+        let answer = [b"null\n".as_slice(), &ImageOwners::default().to_bytes()].concat();
+        let first = known.next().unwrap();
+        assert_eq!(known.finish(&first, Some(&answer)), None);
+        assert!(!known.is_pending(first.project(), [id].into_iter()));
+        assert!(known.is_pending(3 - first.project(), [id].into_iter()), "the other one goes on without");
+        known.finish(&known.next().unwrap(), Some(&answer));
+        assert!(get(&one).is_some() && get(&two).is_some() && known.next().is_none());
+    }
 }

@@ -1,11 +1,12 @@
 //! Who works out whose code is where, and has reports worked again after a change.
 
-use super::ask;
 use super::child::Request;
+use super::{Asked, ask};
 use crate::database::{Connection, Result, params};
 use crate::error::eprint_problem;
 use crate::known_owners::Job;
 use crate::objects::is_passing;
+use crate::owner_problems;
 use crate::queue;
 use crate::state::{App, State};
 use crate::time::{DAY, now};
@@ -27,6 +28,9 @@ const MAX_WAITING: u64 = 500;
 /// How old a report may be that is worked again: pages of owners show as many days.
 const OLDEST: i64 = 30 * DAY;
 
+/// How often a build is tried whose process somebody killed.
+const MAX_KILLED: u32 = 3;
+
 /// Starts who does it. It ends when its bell is closed.
 pub(crate) fn start(app: &App) -> io::Result<JoinHandle<()>> {
     let app = Arc::clone(app);
@@ -47,14 +51,23 @@ pub(crate) fn start(app: &App) -> io::Result<JoinHandle<()>> {
 
 /// Does what there is to do, and says when to look again.
 fn turn(app: &State) -> Result<Duration> {
-    while let Some(job) = app.owners.known.next() {
+    while let Some(mut job) = app.owners.known.next() {
         if app.owners.known.bell.is_closed() {
             return Ok(PATROL);
         }
-        if let Err(error) = one(app, &job) {
-            eprint_problem(&format!("whose code is where cannot be worked out: {error}"));
-            app.owners.known.put_back(job);
-            return Ok(PATROL);
+        match one(app, &job) {
+            Ok(None) => {}
+            Ok(Some(killed)) => {
+                eprint_problem(&format!("whose code is where in {} is tried again: {killed}", job.id()));
+                job.killed += 1;
+                app.owners.known.put_back(job);
+                return Ok(PATROL);
+            }
+            Err(error) => {
+                eprint_problem(&format!("whose code is where cannot be worked out: {error}"));
+                app.owners.known.put_back(job);
+                return Ok(PATROL);
+            }
         }
     }
     if app.counters.waiting.load(Ordering::Relaxed) > MAX_WAITING {
@@ -70,28 +83,43 @@ fn turn(app: &State) -> Result<Duration> {
     Ok(if count > 0 { SOON } else { Duration::ZERO })
 }
 
-/// Works out one build. The error may go better another time.
-fn one(app: &State, job: &Job) -> io::Result<()> {
+/// Works out one build. Where the process that does it was killed, it says so, and the build is to be tried again. The error may go better
+/// another time, too, and counts for nothing.
+fn one(app: &State, job: &Job) -> io::Result<Option<String>> {
     let local = |digest: &str| app.objects.local(&app.database, digest);
     let request = match job.build(local) {
         Ok(build) => Request::Build(build),
         Err(error) if is_passing(&error) => return Err(error),
-        Err(error) => return end(app, job, &Err(error.to_string())),
+        Err(error) => return end(app, job, &Err(error.to_string())).map(|()| None),
     };
     let size = job.size(local);
     let asked = catch_unwind(AssertUnwindSafe(|| ask(app, &request, size)));
-    let answer = asked.unwrap_or_else(|_| Ok(Err("a fault of the server".to_owned())))?;
-    end(app, job, &answer)
+    let answer = match asked.unwrap_or_else(|_| Ok(Asked::Refused("a fault of the server".to_owned())))? {
+        Asked::Killed(why) if job.killed + 1 < MAX_KILLED => return Ok(Some(why)),
+        Asked::Killed(why) | Asked::Refused(why) => Err(why),
+        Asked::Answer(answer) => Ok(answer),
+    };
+    end(app, job, &answer).map(|()| None)
 }
 
 /// Keeps what came of it; reports that waited for it go on.
 fn end(app: &State, job: &Job, answer: &std::result::Result<Vec<u8>, String>) -> io::Result<()> {
-    if let Err(why) = answer {
+    let problem = answer.as_ref().err().cloned();
+    if let Some(why) = &problem {
         eprint_problem(&format!("whose code is where in {} is not known: {why}", job.id()));
     }
     let map = app.owners.known.finish(job, answer.as_deref().ok());
-    let (project, id) = (job.project(), job.id());
+    let (project, id, used) = (job.project(), job.id(), job.sources());
     let written = app.database.write(move |connection| {
+        let sql = "SELECT blob FROM owner_source WHERE project = ?1 AND kind <> 'rules'";
+        let present: Vec<String> = connection.query_map(sql, params![project], |row| row.get(0))?;
+        let is_current = present.len() == used.len() && present.iter().all(|digest| used.contains(digest));
+        match &problem {
+            Some(why) if is_current => owner_problems::add(connection, project, &id, why)?,
+            // It was the files that went, or others came: the build is looked at again when somebody asks.
+            Some(_) => {}
+            None => owner_problems::remove(connection, project, &id)?,
+        }
         if let Some(digest) = map {
             let sql = "UPDATE owner_source SET image_id = ?3 WHERE project = ?1 AND kind = 'link map' AND blob = ?2";
             connection.execute(sql, params![project, digest, id])?;

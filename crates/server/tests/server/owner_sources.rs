@@ -2,6 +2,8 @@
 
 use crate::client::{Answer, Running, request};
 use crate::pages::form_key;
+#[cfg(unix)]
+use backtrail::sdk::ImageOwners;
 use backtrail::sdk::owner_sources;
 use backtrail::{Analysis, Limits, NoProgress, Rules, SymbolOptions, Symbols, json};
 use backtrail_server::{Config, check, copy, export};
@@ -244,7 +246,9 @@ fn what_is_none_is_refused_and_changes_nothing() {
         assert!(!detail.contains("uploads") && !detail.is_empty(), "no path of the server: {detail}");
     }
     let large = vec![b'#'; (256 << 10) + 1];
-    assert_eq!(server.give(&server.token, "1/rules", &large).status, 413);
+    let refused = server.give(&server.token, "1/rules", &large);
+    assert_eq!(refused.status, 413);
+    assert!(refused.text().contains("262144 bytes, this has 262145"), "{}", refused.text());
     assert_eq!(server.get("/api/v1/projects/1/rules").text(), RULES);
     assert_eq!(server.owner_sources().len(), 1);
     // Others may not, and projects are apart.
@@ -260,11 +264,25 @@ fn what_is_none_is_refused_and_changes_nothing() {
     assert_eq!(server.give(&read, "1/link-maps/x", &map).status, 403);
     assert_eq!(server.give(&symbols, "1/rules", RULES.as_bytes()).status, 403);
     assert_eq!(server.give(&member, "1/rules", RULES.as_bytes()).status, 200);
+    assert_eq!(server.give(&member, "1/fingerprints/x", &fixture("owners/Vendor.btsdk")).status, 200);
+    let listed = server.owner_sources();
+    let added = listed.iter().find(|source| source["kind"] == "fingerprint").unwrap();
+    assert_eq!(server.take(&member, &format!("1/owner-sources/{}", added["id"])).status, 200);
+    // What is wanted is said, and who may see all projects is told that there is no such one.
+    let refused = server.give(&read, "1/link-maps/x", &map).text();
+    assert!(refused.contains("\\\"symbols\\\"") && refused.contains("\\\"read\\\""), "{refused}");
+    assert_eq!(server.give(&server.token, "nosuch/link-maps/x", &map).status, 404);
+    assert_eq!(server.give(&read, "nosuch/link-maps/x", &map).status, 401);
+    let none = request(server.address, "PUT", "/api/v1/projects/1/link-maps/x", &[], &map);
+    assert!(none.status == 401 && none.text().contains("Authorization: Bearer"), "{}", none.text());
     assert_eq!(server.give(&symbols, "1/link-maps/%3Cb%3E%1b..%2f.map", &map).status, 200);
     let bearer = format!("Bearer {}", server.token);
     server.post("/api/v1/projects", &[("Authorization", &bearer)], b"{\"slug\": \"two\"}");
     assert_eq!(server.give(&symbols, "two/link-maps/x", &map).status, 401);
-    assert_eq!(server.get("/api/v1/projects/two/owner-sources").json(), json!({ "owner_sources": [] }));
+    assert_eq!(
+        server.get("/api/v1/projects/two/owner-sources").json(),
+        json!({ "owner_sources": [], "problems": [] })
+    );
     let id = server.owner_sources()[0]["id"].clone();
     assert_eq!(server.take(&server.token, &format!("two/owner-sources/{id}")).status, 404);
     assert_eq!(server.take(&symbols, &format!("1/owner-sources/{id}")).status, 403);
@@ -281,6 +299,67 @@ fn what_is_none_is_refused_and_changes_nothing() {
     assert_eq!(server.take(&member, "1/rules").status, 404);
     assert_eq!(server.get("/api/v1/projects/1/rules").status, 404);
     assert_eq!(server.check(), Vec::<String>::new());
+}
+
+/// A program in the place of the server's: needs no tables, and is killed as often as asked when it should compare a build; then it answers that
+/// nobody's code is there.
+#[cfg(unix)]
+fn killed(directory: &std::path::Path, times: u32) -> PathBuf {
+    use std::os::unix::fs::PermissionsExt as _;
+    let (program, answer, count) =
+        (directory.join("program"), directory.join("answer"), directory.join("count"));
+    std::fs::write(&answer, [b"null\n".as_slice(), &ImageOwners::default().to_bytes()].concat()).unwrap();
+    let line = |end: bool| {
+        json!({ "id": "", "arch": "", "table": false, "problem": null, "again": false, "end": end })
+            .to_string()
+    };
+    let script = format!(
+        "#!/bin/sh\n[ $2 = find-owners ] || {{ echo '{last}'; exit; }}\necho >> {count}\n[ $(wc -l < {count}) -gt {times} ] || kill -9 $$\n\
+         cat {answer} > $3/answer\necho '{first}'\necho '{last}'\n",
+        first = line(false),
+        last = line(true),
+        count = count.display(),
+        answer = answer.display(),
+    );
+    std::fs::write(&program, script).unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    program
+}
+
+#[test]
+#[cfg(unix)]
+fn a_comparison_that_was_killed_is_tried_again_and_one_that_fails_is_shown() {
+    let directory = TempDir::new("server-killed");
+    for (times, fails) in [(2, false), (3, true)] {
+        let place = directory.join(times.to_string());
+        std::fs::create_dir(&place).unwrap();
+        let program = killed(&place, times);
+        let mut server = Running::start();
+        server.upload("Demo", &fixture("owners/stripped/Demo"));
+        server.restart_with(|config| config.tables = Some(program));
+        server.given("fingerprints/Vendor.btsdk", &fixture("owners/Vendor.btsdk"));
+        let id = server.sent("owners/in-library.crash");
+        server.settle();
+        assert_eq!(server.owner_of(&id).0, "app Demo");
+        let listed = server.get("/api/v1/projects/1/owner-sources").json();
+        let problems = listed["problems"].as_array().unwrap();
+        assert_eq!(problems.len(), usize::from(fails), "{listed:#}");
+        let tries = std::fs::read_to_string(place.join("count")).unwrap().lines().count();
+        assert_eq!(tries, 3);
+        let cookie = server.log_in();
+        let page = server.page(&cookie, "/projects/default/upload").text();
+        assert_eq!(page.contains("was killed"), fails, "{page}");
+        if fails {
+            assert_eq!(problems[0]["image"], "4C4C44C4-5555-3144-A1E3-86F4AD389DB6");
+            assert!(problems[0]["why"].as_str().unwrap().contains("killed"));
+            // Another set of fingerprints is another question.
+            let source = server.owner_sources()[0]["id"].clone();
+            assert_eq!(server.take(&server.token, &format!("1/owner-sources/{source}")).status, 200);
+            let listed = server.get("/api/v1/projects/1/owner-sources").json();
+            assert_eq!(listed, json!({ "owner_sources": [], "problems": [] }));
+        }
+        assert_eq!(server.check(), Vec::<String>::new());
+    }
 }
 
 #[test]

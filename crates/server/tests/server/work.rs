@@ -159,7 +159,10 @@ fn clients_keys_read_nothing() {
         assert_eq!(with(&[("Authorization", &bearer)]), 403, "{path}");
         assert_eq!(with(&[]), 401, "{path}");
     }
-    assert_eq!(server.get("/api/v1/projects/2/issues").status, 401);
+    // Whether there is such a project only they are told who have all.
+    let path = "/api/v1/projects/2/issues";
+    assert_eq!(request(server.address, "GET", path, &[("Authorization", &bearer)], b"").status, 401);
+    assert_eq!(server.get(path).status, 404);
     let nothing = request(server.address, "GET", "/api/v1/projects", &[("Authorization", &bearer)], b"");
     assert_eq!(nothing.json(), json!({ "projects": [] }));
 }

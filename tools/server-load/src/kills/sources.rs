@@ -182,14 +182,21 @@ impl Exported {
             return Err(format!("rules that nobody sent are there: {rules}"));
         }
         let named = rules.split_once("name = \"").and_then(|(_, rest)| rest.split('"').next());
-        let expected = rules.contains("\"Shop\"").then(|| format!("sdk {}", named.unwrap_or_default()));
-        let expected = expected.or_else(|| self.sources.is_empty().then(|| "app Shop".to_owned()));
-        let all_say_it = match expected {
-            Some(owner) => self.owners.keys().all(|other| *other == owner),
+        let has =
+            |is_fingerprint| there.sources.values().any(|(_, position)| position.is_some() == is_fingerprint);
+        let expected = match (has(true), has(false), rules.contains("\"Shop\"")) {
+            // What a map says stands above rules, and these above what fingerprints say.
+            (true, true, _) | (true, false, false) => Some("sdk Ledger".to_owned()),
+            (_, _, true) => Some(format!("sdk {}", named.unwrap_or_default())),
+            (false, false, false) => Some("app Shop".to_owned()),
+            (false, true, false) => None,
+        };
+        let all_say_it = match &expected {
+            Some(owner) => self.owners.keys().all(|other| other == owner),
             None => self.owners.len() <= 1,
         };
         if !all_say_it {
-            return Err(format!("owners that are not those of the rules: {:?}; rules: {rules}", self.owners));
+            return Err(format!("owners are {:?}, expected {expected:?}; rules: {rules}", self.owners));
         }
         Ok(())
     }
