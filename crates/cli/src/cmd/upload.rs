@@ -54,6 +54,9 @@ const TOGETHER: usize = 5_000;
 /// Files that are larger are sent in pieces of so many bytes: what arrived of one is not sent again.
 const PIECE: usize = 8 << 20;
 
+/// Bytes of a body that the server is asked for first.
+const LARGE: usize = 64 << 10;
+
 /// How often a piece is sent, with longer and longer waits in between.
 const ATTEMPTS: u32 = 4;
 
@@ -369,7 +372,9 @@ impl Server<'_> {
     }
 
     fn ask<T: for<'d> Deserialize<'d>>(&self, method: Method, path: &str, body: &[u8]) -> Result<T, String> {
-        let (status, answer) = self.client.send(method, path, body)?;
+        // Who may not send a large file is told so before it goes: a refusal in the midst of it is lost with the connection.
+        let headers: &[_] = if body.len() > LARGE { &[("Expect", "100-continue")] } else { &[] };
+        let (status, answer) = self.client.send_with(method, path, headers, body)?;
         if status != 200 {
             return Err(refusal(status, &answer));
         }

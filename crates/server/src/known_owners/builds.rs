@@ -118,6 +118,8 @@ struct Inner {
     pending: HashMap<String, (i64, ImageId)>,
     /// How many were.
     finished: u64,
+    /// The project of the last of them that was taken.
+    last: i64,
 }
 
 /// What is known of all projects' builds.
@@ -196,8 +198,14 @@ impl Known {
         self.inner().finished
     }
 
+    /// The next build. One project's many hold another's up by one.
     pub(crate) fn next(&self) -> Option<Job> {
-        self.inner().queue.pop_front()
+        let mut inner = self.inner();
+        let last = inner.last;
+        let other = inner.queue.iter().position(|job| job.project() != last).unwrap_or_default();
+        let job = inner.queue.remove(other)?;
+        inner.last = job.project();
+        Some(job)
     }
 
     /// It is worked out later, after what waits already.
@@ -369,5 +377,21 @@ mod tests {
         assert!(known.is_pending(3 - first.project(), [id].into_iter()), "the other one goes on without");
         known.finish(&known.next().unwrap(), Some(&answer));
         assert!(get(&one).is_some() && get(&two).is_some() && known.next().is_none());
+    }
+
+    #[test]
+    fn many_builds_of_one_project_hold_no_other_up() {
+        let directory = backtrail_testkit::TempDir::new("server-turns");
+        let known = Arc::new(Known::new(directory.join("owners")));
+        let ask = |project, build: u8| {
+            let fingerprints = vec!["f".to_owned()];
+            let finder = Finder { project, fingerprints, link_maps: Vec::new(), known: Arc::clone(&known) };
+            let id = ImageId::from_build_id(&[build; 20]).unwrap();
+            known.get(&Arc::new(finder), id, Arch::X86_64, &[Path::new(&"a".repeat(64))]);
+        };
+        (0..4).for_each(|build| ask(1, build));
+        ask(2, 0);
+        let projects: Vec<i64> = std::iter::from_fn(|| known.next()).map(|job| job.project()).collect();
+        assert_eq!(projects, [1, 2, 1, 1, 1]);
     }
 }

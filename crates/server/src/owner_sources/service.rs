@@ -38,9 +38,10 @@ pub(crate) fn start(app: &App) -> io::Result<JoinHandle<()>> {
     let builder = std::thread::Builder::new().name("owners".to_owned()).stack_size(16 << 20);
     builder.spawn(move || {
         let bell = &app.owners.known.bell;
+        let mut last = 0;
         while !bell.is_closed() {
             let seen = bell.times();
-            let longest = turn(&app).unwrap_or_else(|error| {
+            let longest = turn(&app, &mut last).unwrap_or_else(|error| {
                 eprint_problem(&error.to_string());
                 PATROL
             });
@@ -49,8 +50,8 @@ pub(crate) fn start(app: &App) -> io::Result<JoinHandle<()>> {
     })
 }
 
-/// Does what there is to do, and says when to look again.
-fn turn(app: &State) -> Result<Duration> {
+/// Does what there is to do, and says when to look again. `last` is the project some of whose reports were last worked again.
+fn turn(app: &State, last: &mut i64) -> Result<Duration> {
     while let Some(mut job) = app.owners.known.next() {
         if app.owners.known.bell.is_closed() {
             return Ok(PATROL);
@@ -73,8 +74,9 @@ fn turn(app: &State) -> Result<Duration> {
     if app.counters.waiting.load(Ordering::Relaxed) > MAX_WAITING {
         return Ok(SOON);
     }
-    let again = app.database.read(first_again)?;
+    let again = app.database.read(|connection| next_again(connection, *last))?;
     let Some(project) = again else { return Ok(PATROL) };
+    *last = project;
     let count = app.database.write(move |connection| work_again(connection, project))?;
     if count > 0 {
         app.counters.waiting.fetch_add(count, Ordering::Relaxed);
@@ -130,10 +132,11 @@ fn end(app: &State, job: &Job, answer: &std::result::Result<Vec<u8>, String>) ->
     written.map_err(io::Error::other)
 }
 
-/// A project that has reports to be worked again.
-fn first_again(connection: &Connection) -> Result<Option<i64>> {
-    let sql = "SELECT id FROM project WHERE again > 0 ORDER BY id LIMIT 1";
-    Ok(connection.query_map(sql, params![], |row| row.get(0))?.into_iter().next())
+/// A project that has reports to be worked again. All take turns: one that changes all the time holds no other up.
+fn next_again(connection: &Connection, last: i64) -> Result<Option<i64>> {
+    let sql =
+        "SELECT id FROM project WHERE again > 0 ORDER BY CASE WHEN id > ?1 THEN 0 ELSE 1 END, id LIMIT 1";
+    Ok(connection.query_map(sql, params![last], |row| row.get(0))?.into_iter().next())
 }
 
 /// Has some reports of a project worked again, the latest first.
@@ -153,4 +156,31 @@ fn work_again(connection: &Connection, project: i64) -> Result<u64> {
     let next = if is_more { first.max(0) } else { 0 };
     connection.execute("UPDATE project SET again = ?2 WHERE id = ?1", params![project, next])?;
     Ok(u64::try_from(count).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::database::Database;
+    use crate::database::tests::sources;
+    use backtrail_testkit::TempDir;
+
+    #[test]
+    fn projects_take_turns() {
+        let directory = TempDir::new("server-turns");
+        for source in sources(&directory) {
+            let database = Database::open(source).unwrap();
+            let insert = |connection: &Connection| {
+                let sql = "INSERT INTO project (slug, name, created, again) VALUES ('a', 'a', 0, 9), ('b', 'b', 0, 0), ('c', 'c', 0, 9)";
+                connection.execute(sql, params![])
+            };
+            database.write(insert).unwrap();
+            let next = |last| database.read(|connection| next_again(connection, last)).unwrap();
+            assert_eq!([next(0), next(1), next(2), next(3)], [Some(1), Some(3), Some(3), Some(1)]);
+            database
+                .write(|connection| connection.execute("UPDATE project SET again = 0", params![]))
+                .unwrap();
+            assert_eq!(next(1), None);
+        }
+    }
 }
