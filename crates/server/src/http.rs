@@ -341,7 +341,11 @@ fn unauthorized(message: &str) -> Refused {
 
 /// What all answers say to browsers: nothing from elsewhere, no scripts, no frames, no guesses.
 pub(crate) async fn with_headers(app: App, request: Request, next: axum::middleware::Next) -> Response {
+    let is_api = request.uri().path().starts_with("/api/");
     let mut response = next.run(request).await;
+    if is_api {
+        response = with_detail(response);
+    }
     Counters::add(&app.counters.requests, 1);
     if response.status().is_client_error() || response.status().is_server_error() {
         Counters::add(&app.counters.refused, 1);
@@ -357,6 +361,23 @@ pub(crate) async fn with_headers(app: App, request: Request, next: axum::middlew
         headers.entry(name).or_insert(HeaderValue::from_static(value));
     }
     response
+}
+
+/// The router refuses methods without a word, and numbers in paths that are none in words of its own.
+fn with_detail(response: Response) -> Response {
+    let is_text = response
+        .headers()
+        .get(header::CONTENT_TYPE)
+        .is_some_and(|kind| kind.as_bytes().starts_with(b"text/plain"));
+    match (response.status(), response.headers().get(header::ALLOW)) {
+        (StatusCode::METHOD_NOT_ALLOWED, Some(allowed)) => {
+            let allowed = allowed.clone();
+            let why = format!("this address takes {}", String::from_utf8_lossy(allowed.as_bytes()));
+            Refused::new(StatusCode::METHOD_NOT_ALLOWED, why).with(header::ALLOW, allowed).into_response()
+        }
+        (StatusCode::BAD_REQUEST, _) if is_text => Refused::not_found().into_response(),
+        _ => response,
+    }
 }
 
 /// Attributes of style set call trees in; a style sheet can only be one of ours.

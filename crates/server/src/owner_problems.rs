@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 /// Of one project; the oldest go.
 const MAX_PROBLEMS: i64 = 100;
 
-/// Bytes of why.
+/// Characters of why.
 const MAX_WHY: usize = 500;
 
 /// A row.
@@ -31,8 +31,7 @@ pub(crate) fn told(row: &OwnerProblem) -> Value {
 
 /// It failed for a build.
 pub(crate) fn add(connection: &Connection, project: i64, image: &str, why: &str) -> Result<()> {
-    let end = why.floor_char_boundary(MAX_WHY);
-    let why = why.get(..end).unwrap_or_default();
+    let why: String = why.chars().take(MAX_WHY).collect();
     connection.execute(
         "INSERT INTO owner_problem (project, image_id, why, happened) VALUES (?1, ?2, ?3, ?4) \
          ON CONFLICT (project, image_id) DO UPDATE SET why = excluded.why, happened = excluded.happened",

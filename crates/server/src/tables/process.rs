@@ -73,7 +73,7 @@ pub(crate) fn run(
     }
     #[cfg(unix)]
     if std::os::unix::process::ExitStatusExt::signal(&status) == Some(9) {
-        return Ok(Ended::Killed(format!("{} was killed, maybe since there was no memory", task.doing)));
+        return Ok(Ended::Killed("the process was killed, maybe since there was no memory".to_owned()));
     }
     Ok(Ended::Badly(why(status, limits, task.doing)))
 }

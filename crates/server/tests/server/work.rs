@@ -163,6 +163,11 @@ fn clients_keys_read_nothing() {
     let path = "/api/v1/projects/2/issues";
     assert_eq!(request(server.address, "GET", path, &[("Authorization", &bearer)], b"").status, 401);
     assert_eq!(server.get(path).status, 404);
+    // What the router alone sees is said as everything else is.
+    let refused = request(server.address, "GET", "/api/1/reports/", &[], b"");
+    assert_eq!((refused.status, refused.json()), (405, json!({ "detail": "this address takes POST" })));
+    let refused = server.get("/api/v1/projects/1/issues/abc");
+    assert_eq!((refused.status, refused.json()), (404, json!({ "detail": "there is nothing here" })));
     let nothing = request(server.address, "GET", "/api/v1/projects", &[("Authorization", &bearer)], b"");
     assert_eq!(nothing.json(), json!({ "projects": [] }));
 }
