@@ -8,7 +8,7 @@ use crate::state::{App, Counters, State};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::Request;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -341,10 +341,10 @@ fn unauthorized(message: &str) -> Refused {
 
 /// What all answers say to browsers: nothing from elsewhere, no scripts, no frames, no guesses.
 pub(crate) async fn with_headers(app: App, request: Request, next: axum::middleware::Next) -> Response {
-    let is_api = request.uri().path().starts_with("/api/");
+    let (is_api, method) = (request.uri().path().starts_with("/api/"), request.method().clone());
     let mut response = next.run(request).await;
     if is_api {
-        response = with_detail(response);
+        response = with_detail(response, &method);
     }
     Counters::add(&app.counters.requests, 1);
     if response.status().is_client_error() || response.status().is_server_error() {
@@ -364,18 +364,17 @@ pub(crate) async fn with_headers(app: App, request: Request, next: axum::middlew
 }
 
 /// The router refuses methods without a word, and numbers in paths that are none in words of its own.
-fn with_detail(response: Response) -> Response {
-    let is_text = response
-        .headers()
-        .get(header::CONTENT_TYPE)
-        .is_some_and(|kind| kind.as_bytes().starts_with(b"text/plain"));
-    match (response.status(), response.headers().get(header::ALLOW)) {
-        (StatusCode::METHOD_NOT_ALLOWED, Some(allowed)) => {
-            let allowed = allowed.clone();
-            let why = format!("this address takes {}", String::from_utf8_lossy(allowed.as_bytes()));
-            Refused::new(StatusCode::METHOD_NOT_ALLOWED, why).with(header::ALLOW, allowed).into_response()
+fn with_detail(response: Response, method: &Method) -> Response {
+    let kind = response.headers().get(header::CONTENT_TYPE);
+    match (response.status(), kind) {
+        (StatusCode::METHOD_NOT_ALLOWED, None) => {
+            // It adds the header later.
+            let why = format!("this address does not take {method}: the header Allow says what it takes");
+            Refused::new(StatusCode::METHOD_NOT_ALLOWED, why).into_response()
         }
-        (StatusCode::BAD_REQUEST, _) if is_text => Refused::not_found().into_response(),
+        (StatusCode::BAD_REQUEST, Some(kind)) if kind.as_bytes().starts_with(b"text/plain") => {
+            Refused::not_found().into_response()
+        }
         _ => response,
     }
 }

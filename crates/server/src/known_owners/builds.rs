@@ -213,8 +213,8 @@ impl Known {
         self.inner().queue.push_back(job);
     }
 
-    /// Keeps what came of a build, and gives the map that is that of it.
-    pub(crate) fn finish(&self, job: &Job, answer: Option<&[u8]>) -> Option<String> {
+    /// Keeps what came of a build. Says whether that is something, and gives the map that is that of it.
+    pub(crate) fn finish(&self, job: &Job, answer: Option<&[u8]>) -> (bool, Option<String>) {
         let (code, owners) = answer.and_then(parse).unzip();
         let code = code.flatten();
         let maps = match owners {
@@ -228,11 +228,11 @@ impl Known {
         }
         let map = owners.as_ref().and_then(|owners| owners.link_map().map(str::to_owned));
         let mut inner = self.inner();
-        let used = inner.clock;
+        let (used, is_known) = (inner.clock, owners.is_some());
         inner.keep(&job.key, Found { owners: owners.map(Arc::new), head, used });
         inner.pending.remove(&job.key);
         inner.finished += 1;
-        map
+        (is_known, map)
     }
 
     fn write(&self, key: &str, head: &Head, owners: &ImageOwners) -> io::Result<()> {
@@ -372,10 +372,12 @@ mod tests {
         assert!(!known.is_pending(3, [id].into_iter()));
         let answer = [b"null\n".as_slice(), &ImageOwners::default().to_bytes()].concat();
         let first = known.next().unwrap();
-        assert_eq!(known.finish(&first, Some(&answer)), None);
+        assert_eq!(known.finish(&first, Some(&answer)), (true, None));
         assert!(!known.is_pending(first.project(), [id].into_iter()));
         assert!(known.is_pending(3 - first.project(), [id].into_iter()), "the other one goes on without");
         known.finish(&known.next().unwrap(), Some(&answer));
+        assert_eq!(known.finish(&first, Some(b"null\nno answer")), (false, None));
+        known.finish(&first, Some(&answer));
         assert!(get(&one).is_some() && get(&two).is_some() && known.next().is_none());
     }
 

@@ -106,11 +106,13 @@ fn one(app: &State, job: &Job) -> io::Result<Option<String>> {
 
 /// Keeps what came of it; reports that waited for it go on.
 fn end(app: &State, job: &Job, answer: &std::result::Result<Vec<u8>, String>) -> io::Result<()> {
-    let problem = answer.as_ref().err().cloned();
+    let (is_known, map) = app.owners.known.finish(job, answer.as_deref().ok());
+    // Somebody put another program in the place of the one that runs.
+    let other_program = "the answer is in another form than expected: start the server again";
+    let problem = (!is_known).then(|| answer.as_ref().err().map_or(other_program, String::as_str).to_owned());
     if let Some(why) = &problem {
         eprint_problem(&format!("whose code is where in {} is not known: {why}", job.id()));
     }
-    let map = app.owners.known.finish(job, answer.as_deref().ok());
     let (project, id, used) = (job.project(), job.id(), job.sources());
     let written = app.database.write(move |connection| {
         let sql = "SELECT blob FROM owner_source WHERE project = ?1 AND kind <> 'rules'";

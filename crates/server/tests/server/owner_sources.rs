@@ -227,6 +227,40 @@ fn a_binary_that_comes_after_the_names_is_looked_at() {
     assert_eq!(server.check(), Vec::<String>::new());
 }
 
+impl Running {
+    fn token_for(&self, scope: &str) -> String {
+        let bearer = format!("Bearer {}", self.token);
+        let body = json!({ "scope": scope }).to_string();
+        let made = self.post("/api/v1/projects/1/tokens", &[("Authorization", &bearer)], body.as_bytes());
+        made.json()["token"].as_str().unwrap().to_owned()
+    }
+}
+
+#[test]
+fn a_refusal_says_what_is_wanted() {
+    let server = Running::start();
+    let (read, member) = (server.token_for("read"), server.token_for("member"));
+    let library = fixture("owners/Vendor.btsdk");
+    // Members may by the API what they may on the page.
+    let added = server.give(&member, "1/fingerprints/x", &library);
+    assert_eq!(added.status, 200, "{}", added.text());
+    let source = added.json()["id"].clone();
+    assert_eq!(server.take(&member, &format!("1/owner-sources/{source}")).status, 200);
+    let refused = server.give(&read, "1/fingerprints/x", &library);
+    assert_eq!(refused.status, 403);
+    let why = refused.json()["detail"].as_str().unwrap().to_owned();
+    assert!(why.contains("\"symbols\"") && why.contains("\"read\""), "{why}");
+    // Who may see all projects is told that there is no such one.
+    assert_eq!(server.give(&server.token, "nosuch/fingerprints/x", &library).status, 404);
+    assert_eq!(server.give(&read, "nosuch/fingerprints/x", &library).status, 401);
+    let large = vec![b'#'; (256 << 10) + 1];
+    let refused = server.give(&server.token, "1/rules", &large);
+    assert_eq!(refused.status, 413);
+    assert!(refused.text().contains("262144 bytes, this has 262145"), "{}", refused.text());
+    let none = request(server.address, "PUT", "/api/v1/projects/1/fingerprints/x", &[], &library);
+    assert!(none.status == 401 && none.text().contains("Authorization: Bearer"), "{}", none.text());
+}
+
 #[test]
 fn what_is_none_is_refused_and_changes_nothing() {
     let server = Running::start();
@@ -245,36 +279,16 @@ fn what_is_none_is_refused_and_changes_nothing() {
         assert!(detail.contains(why) || why == "x.btsdk", "{path}: {detail}");
         assert!(!detail.contains("uploads") && !detail.is_empty(), "no path of the server: {detail}");
     }
-    let large = vec![b'#'; (256 << 10) + 1];
-    let refused = server.give(&server.token, "1/rules", &large);
-    assert_eq!(refused.status, 413);
-    assert!(refused.text().contains("262144 bytes, this has 262145"), "{}", refused.text());
     assert_eq!(server.get("/api/v1/projects/1/rules").text(), RULES);
     assert_eq!(server.owner_sources().len(), 1);
     // Others may not, and projects are apart.
-    let token = |scope: &str| {
-        let bearer = format!("Bearer {}", server.token);
-        let body = json!({ "scope": scope }).to_string();
-        let made = server.post("/api/v1/projects/1/tokens", &[("Authorization", &bearer)], body.as_bytes());
-        made.json()["token"].as_str().unwrap().to_owned()
-    };
-    let (symbols, read, member) = (token("symbols"), token("read"), token("member"));
+    let (symbols, read, member) =
+        (server.token_for("symbols"), server.token_for("read"), server.token_for("member"));
     let map = fixture("owners/Demo.map");
     assert_eq!(server.give(&server.key, "1/fingerprints/x", b"").status, 403, "apps have that key");
     assert_eq!(server.give(&read, "1/link-maps/x", &map).status, 403);
     assert_eq!(server.give(&symbols, "1/rules", RULES.as_bytes()).status, 403);
     assert_eq!(server.give(&member, "1/rules", RULES.as_bytes()).status, 200);
-    assert_eq!(server.give(&member, "1/fingerprints/x", &fixture("owners/Vendor.btsdk")).status, 200);
-    let listed = server.owner_sources();
-    let added = listed.iter().find(|source| source["kind"] == "fingerprint").unwrap();
-    assert_eq!(server.take(&member, &format!("1/owner-sources/{}", added["id"])).status, 200);
-    // What is wanted is said, and who may see all projects is told that there is no such one.
-    let refused = server.give(&read, "1/link-maps/x", &map).text();
-    assert!(refused.contains("\\\"symbols\\\"") && refused.contains("\\\"read\\\""), "{refused}");
-    assert_eq!(server.give(&server.token, "nosuch/link-maps/x", &map).status, 404);
-    assert_eq!(server.give(&read, "nosuch/link-maps/x", &map).status, 401);
-    let none = request(server.address, "PUT", "/api/v1/projects/1/link-maps/x", &[], &map);
-    assert!(none.status == 401 && none.text().contains("Authorization: Bearer"), "{}", none.text());
     assert_eq!(server.give(&symbols, "1/link-maps/%3Cb%3E%1b..%2f.map", &map).status, 200);
     let bearer = format!("Bearer {}", server.token);
     server.post("/api/v1/projects", &[("Authorization", &bearer)], b"{\"slug\": \"two\"}");
@@ -334,9 +348,8 @@ fn a_comparison_that_was_killed_is_tried_again_and_one_that_fails_is_shown() {
         let place = directory.join(times.to_string());
         std::fs::create_dir(&place).unwrap();
         let program = killed(&place, times);
-        let mut server = Running::start();
+        let server = Running::with(|config| config.tables = Some(program));
         server.upload("Demo", &fixture("owners/stripped/Demo"));
-        server.restart_with(|config| config.tables = Some(program));
         server.given("fingerprints/Vendor.btsdk", &fixture("owners/Vendor.btsdk"));
         let id = server.sent("owners/in-library.crash");
         server.settle();
