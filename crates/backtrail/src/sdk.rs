@@ -158,6 +158,9 @@ pub struct NamedLinkMap {
     pub code: AddrRange<Svma>,
 }
 
+/// Link maps with the same code section that are tried on a build.
+const MAX_ALIKE: usize = 8;
+
 /// What is known of one build.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -168,8 +171,8 @@ pub struct BuildOwners {
     pub owners: Arc<ImageOwners>,
 }
 
-/// Whose code is where in one build, by what symbolication would take for it: `files` are its binary and debug files. `None` where the
-/// binary is not among them.
+/// Whose code is where in one build, by what symbolication would take for it: `files` are its binary and debug files. Of maps whose code
+/// section is the binary's, the last eight are tried, the last first. `None` where the binary is not among the files.
 ///
 /// # Errors
 /// Where a fingerprint or a link map cannot be read, or is none.
@@ -188,7 +191,8 @@ pub fn build_owners(
     let symbols = Symbols::with_options(options, &NoProgress);
     let code = symbols.code_range(id, arch);
     let mut sources = owner_sources(fingerprints, &[])?;
-    for map in link_maps.iter().filter(|map| Some(map.code) == code) {
+    // Maps of builds whose code lies alike; those that came later are more likely asked for.
+    for map in link_maps.iter().filter(|map| Some(map.code) == code).rev().take(MAX_ALIKE) {
         sources.add_link_map(&map.name, &open(&map.path)?).map_err(content(&map.path))?;
     }
     let owners = symbols.with_owners(sources).image_owners(id, arch);

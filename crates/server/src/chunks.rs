@@ -11,7 +11,7 @@ use crate::symbols::{self, Upload};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Path, State as Shared};
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, header};
 use axum::response::Response;
 use axum::routing::{get, post};
 use backtrail_store::NewFile;
@@ -43,10 +43,10 @@ pub(crate) fn routes() -> Router<App> {
 /// Who may send symbols of any project.
 fn allowed(app: &State, headers: &HeaderMap) -> Result<Grant, Refused> {
     let grant = http::grant(&app.database, http::token(headers, None).as_deref())?;
-    if matches!(grant.scope, Scope::Symbols | Scope::Admin) {
+    if grant.scope.includes(Scope::Symbols) {
         return Ok(grant);
     }
-    Err(Refused::new(StatusCode::FORBIDDEN, "this needs a token for \"symbols\""))
+    Err(http::needs(Scope::Symbols, grant.scope))
 }
 
 async fn options(

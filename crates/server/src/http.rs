@@ -8,7 +8,7 @@ use crate::state::{App, Counters, State};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::Request;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -292,31 +292,46 @@ pub(crate) fn token(headers: &HeaderMap, query: Option<&str>) -> Option<String> 
     pairs.filter(|(name, _)| *name == "sentry_key").map(|(_, value)| value.to_owned()).next()
 }
 
+/// What a request without one is told.
+const NO_TOKEN: &str = "expected a key or token: the header \"Authorization: Bearer TOKEN\"";
+
 /// What a key or token is good for.
 pub(crate) fn grant(database: &Database, token: Option<&str>) -> Result<Grant, Refused> {
-    let token = token.ok_or_else(|| unauthorized("expected a key or token"))?;
+    let token = token.ok_or_else(|| unauthorized(NO_TOKEN))?;
     let grant = database.read(|connection| projects::grant(connection, token))?;
     grant.ok_or_else(|| unauthorized("the key or token is not known"))
 }
 
-/// The project that a path names, if the request may do that there. Whether there is such a project is nobody else's matter.
+/// The project that a path names, if the request may do that there. Whether there is such a project only they are told who have all.
 pub(crate) fn project(
     database: &Database,
     name: &str,
     token: Option<&str>,
     scope: Scope,
 ) -> Result<(Project, Grant), Refused> {
-    let token = token.ok_or_else(|| unauthorized("expected a key or token"))?;
+    let token = token.ok_or_else(|| unauthorized(NO_TOKEN))?;
     let (project, grant) = database
         .read(|connection| Ok((projects::find(connection, name)?, projects::grant(connection, token)?)))?;
     let grant = grant.ok_or_else(|| unauthorized("the key or token is not known"))?;
     match project {
         Some(project) if grant.allows(scope, project.id) => Ok((project, grant)),
-        Some(project) if grant.project == Some(project.id) => {
-            Err(Refused::new(StatusCode::FORBIDDEN, format!("this needs a token for {:?}", scope.as_str())))
-        }
+        Some(project) if grant.project.is_none_or(|own| own == project.id) => Err(needs(scope, grant.scope)),
+        // Who has all projects may know which there are.
+        None if grant.project.is_none() => Err(Refused::new(
+            StatusCode::NOT_FOUND,
+            "there is no such project: GET /api/v1/projects lists them",
+        )),
         _ => Err(unauthorized("the key or token is not of this project")),
     }
+}
+
+/// Says which token is wanted, and where there are some.
+pub(crate) fn needs(wanted: Scope, given: Scope) -> Refused {
+    let (wanted, given) = (wanted.as_str(), given.as_str());
+    let why = format!(
+        "this needs a token for {wanted:?}, and the one that was sent is for {given:?}: the page of the project's set-up makes them"
+    );
+    Refused::new(StatusCode::FORBIDDEN, why)
 }
 
 fn unauthorized(message: &str) -> Refused {
@@ -326,7 +341,11 @@ fn unauthorized(message: &str) -> Refused {
 
 /// What all answers say to browsers: nothing from elsewhere, no scripts, no frames, no guesses.
 pub(crate) async fn with_headers(app: App, request: Request, next: axum::middleware::Next) -> Response {
+    let (is_api, method) = (request.uri().path().starts_with("/api/"), request.method().clone());
     let mut response = next.run(request).await;
+    if is_api {
+        response = with_detail(response, &method);
+    }
     Counters::add(&app.counters.requests, 1);
     if response.status().is_client_error() || response.status().is_server_error() {
         Counters::add(&app.counters.refused, 1);
@@ -342,6 +361,22 @@ pub(crate) async fn with_headers(app: App, request: Request, next: axum::middlew
         headers.entry(name).or_insert(HeaderValue::from_static(value));
     }
     response
+}
+
+/// The router refuses methods without a word, and numbers in paths that are none in words of its own.
+fn with_detail(response: Response, method: &Method) -> Response {
+    let kind = response.headers().get(header::CONTENT_TYPE);
+    match (response.status(), kind) {
+        (StatusCode::METHOD_NOT_ALLOWED, None) => {
+            // It adds the header later.
+            let why = format!("this address does not take {method}: the header Allow says what it takes");
+            Refused::new(StatusCode::METHOD_NOT_ALLOWED, why).into_response()
+        }
+        (StatusCode::BAD_REQUEST, Some(kind)) if kind.as_bytes().starts_with(b"text/plain") => {
+            Refused::not_found().into_response()
+        }
+        _ => response,
+    }
 }
 
 /// Attributes of style set call trees in; a style sheet can only be one of ours.

@@ -15,8 +15,9 @@ use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Projects whose sources are kept in memory.
+/// Projects whose sources are kept in memory, and bytes of their rules as they came: read, they take some twenty times as much.
 const MAX_OPENED: usize = 100;
+const MAX_RULES: usize = 2 << 20;
 
 /// What tells of one project whose code is whose, at one moment.
 #[derive(Debug, Default)]
@@ -24,6 +25,8 @@ pub(crate) struct Sources {
     /// Rises with each change.
     pub(crate) version: i64,
     pub(crate) rules: Rules,
+    /// Bytes of the rules.
+    size: usize,
     finder: Option<Arc<Finder>>,
 }
 
@@ -44,8 +47,31 @@ impl Sources {
 /// What all projects' workers and pages have it from.
 pub(crate) struct Owners {
     pub(crate) known: Arc<Known>,
-    opened: Mutex<HashMap<i64, Arc<Sources>>>,
+    opened: Mutex<Opened>,
     none: Arc<Sources>,
+}
+
+/// What is kept in memory.
+#[derive(Default)]
+struct Opened {
+    projects: HashMap<i64, Arc<Sources>>,
+    /// Bytes of all their rules.
+    size: usize,
+}
+
+impl Opened {
+    fn keep(&mut self, project: i64, sources: Arc<Sources>) {
+        let size = sources.size;
+        if let Some(former) = self.projects.remove(&project) {
+            self.size -= former.size;
+        }
+        if self.projects.len() >= MAX_OPENED || self.size + size > MAX_RULES {
+            self.projects.clear();
+            self.size = 0;
+        }
+        self.size += size;
+        self.projects.insert(project, sources);
+    }
 }
 
 impl Owners {
@@ -70,17 +96,13 @@ impl Owners {
             return Ok(Arc::clone(&self.none));
         }
         let opened = || self.opened.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = opened().get(&project)
+        if let Some(known) = opened().projects.get(&project)
             && known.version >= version
         {
             return Ok(Arc::clone(known));
         }
         let read = Arc::new(read(database, objects, project, &self.known)?);
-        let mut opened = opened();
-        if opened.len() >= MAX_OPENED {
-            opened.clear();
-        }
-        opened.insert(project, Arc::clone(&read));
+        opened().keep(project, Arc::clone(&read));
         Ok(read)
     }
 
@@ -117,6 +139,7 @@ fn read(database: &Database, objects: &Objects, project: i64, known: &Arc<Known>
                     Err(error) if is_passing(&error) => return Err(error),
                     bytes => bytes.map_err(|error| error.to_string()),
                 };
+                sources.size = bytes.as_ref().map_or(0, Vec::len);
                 // Another program took them. Reports go on without.
                 let rules =
                     bytes.and_then(|bytes| Rules::parse(&bytes, &name).map_err(|error| error.to_string()));
@@ -143,4 +166,24 @@ fn version(connection: &Connection, project: i64) -> DatabaseResult<i64> {
 fn code_of(text: &str) -> Option<Code> {
     let (start, end) = text.split_once('-')?;
     Some((u64::from_str_radix(start, 16).ok()?, u64::from_str_radix(end, 16).ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A hundred projects with as many rules as they may have were 470 MB.
+    #[test]
+    fn rules_of_many_projects_are_not_all_kept() {
+        let mut opened = Opened::default();
+        for project in 0..400 {
+            opened.keep(project % 150, Arc::new(Sources { size: 256 << 10, ..Sources::default() }));
+            let sum: usize = opened.projects.values().map(|sources| sources.size).sum();
+            assert!(sum == opened.size && sum <= MAX_RULES && opened.projects.contains_key(&(project % 150)));
+        }
+        for project in 0..1000 {
+            opened.keep(project, Arc::default());
+            assert!(opened.projects.len() <= MAX_OPENED);
+        }
+    }
 }

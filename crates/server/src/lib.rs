@@ -32,6 +32,7 @@ mod known_owners;
 mod likely;
 mod objects;
 mod owner_api;
+mod owner_problems;
 mod owner_sources;
 mod owners;
 mod pages;

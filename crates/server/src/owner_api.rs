@@ -2,82 +2,64 @@
 
 use crate::api::{of_project, with_scope};
 use crate::http::{self, Refused, blocking};
+use crate::owner_problems;
 use crate::owner_sources::{self, Kind};
 use crate::projects::Scope;
-use crate::state::App;
+use crate::state::{App, State};
 use crate::symbols::receive;
 use axum::Router;
-use axum::body::Body;
-use axum::extract::{Path, RawQuery, State as Shared};
+use axum::extract::{Path, RawQuery, Request, State as Shared};
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse as _, Response};
-use axum::routing::{delete, get, put};
+use axum::routing::{MethodRouter, delete, get, put};
 use serde_json::{Value, json};
 
 /// The paths of it.
 pub(crate) fn routes() -> Router<App> {
     Router::new()
-        .route("/api/v1/projects/{project}/fingerprints/{name}", put(fingerprint))
-        .route("/api/v1/projects/{project}/link-maps/{name}", put(link_map))
+        .route("/api/v1/projects/{project}/fingerprints/{name}", named(Kind::Fingerprint))
+        .route("/api/v1/projects/{project}/link-maps/{name}", named(Kind::LinkMap))
         .route("/api/v1/projects/{project}/rules", get(rules).put(set_rules).delete(remove_rules))
         .route("/api/v1/projects/{project}/owner-sources", get(list))
         .route("/api/v1/projects/{project}/owner-sources/{id}", delete(remove))
 }
 
-async fn fingerprint(
-    Shared(app): Shared<App>,
-    Path((project, name)): Path<(String, String)>,
-    RawQuery(query): RawQuery,
-    headers: HeaderMap,
-    body: Body,
+/// Keeps a file of that kind. Rules, of which there is one file, have no name in the path.
+async fn take(
+    app: App,
+    kind: Kind,
+    project: String,
+    name: String,
+    request: Request,
 ) -> Result<Response, Refused> {
-    let asked = Asked { project, name, query, headers };
-    take(&app, asked, Scope::Symbols, Kind::Fingerprint, body).await
+    let (head, body) = request.into_parts();
+    let allowed = move |app: &State| {
+        let token = http::token(&head.headers, head.uri.query());
+        Ok(http::project(&app.database, &project, token.as_deref(), kind.scope())?.0)
+    };
+    let project = blocking(&app, allowed).await?;
+    let received = receive(&app, body.into_data_stream()).await?;
+    let place = app.large.clone().acquire_owned().await.ok();
+    let answer = blocking(&app, move |app| {
+        let _place = place;
+        owner_sources::keep(app, &project, kind, &name, &received).map(|row| owner_sources::told(&row))
+    });
+    Ok(http::json(&answer.await?))
 }
 
-async fn link_map(
-    Shared(app): Shared<App>,
-    Path((project, name)): Path<(String, String)>,
-    RawQuery(query): RawQuery,
-    headers: HeaderMap,
-    body: Body,
-) -> Result<Response, Refused> {
-    let asked = Asked { project, name, query, headers };
-    take(&app, asked, Scope::Symbols, Kind::LinkMap, body).await
+/// What takes files of a kind that have a name in the path.
+fn named(kind: Kind) -> MethodRouter<App> {
+    put(move |Shared(app): Shared<App>, Path((project, name)): Path<(String, String)>, request: Request| {
+        take(app, kind, project, name, request)
+    })
 }
 
 async fn set_rules(
     Shared(app): Shared<App>,
     Path(project): Path<String>,
-    RawQuery(query): RawQuery,
-    headers: HeaderMap,
-    body: Body,
+    request: Request,
 ) -> Result<Response, Refused> {
-    let asked = Asked { project, name: "rules.toml".to_owned(), query, headers };
-    take(&app, asked, Scope::Member, Kind::Rules, body).await
-}
-
-struct Asked {
-    project: String,
-    name: String,
-    query: Option<String>,
-    headers: HeaderMap,
-}
-
-async fn take(app: &App, asked: Asked, scope: Scope, kind: Kind, body: Body) -> Result<Response, Refused> {
-    let Asked { project, name, query, headers } = asked;
-    let allowed = move |app: &crate::state::State| {
-        let token = http::token(&headers, query.as_deref());
-        Ok(http::project(&app.database, &project, token.as_deref(), scope)?.0)
-    };
-    let project = blocking(app, allowed).await?;
-    let received = receive(app, body.into_data_stream()).await?;
-    let place = app.large.clone().acquire_owned().await.ok();
-    let answer = blocking(app, move |app| {
-        let _place = place;
-        owner_sources::keep(app, &project, kind, &name, &received).map(|row| owner_sources::told(&row))
-    });
-    Ok(http::json(&answer.await?))
+    take(app, Kind::Rules, project, "rules.toml".to_owned(), request).await
 }
 
 async fn list(
@@ -87,9 +69,12 @@ async fn list(
     headers: HeaderMap,
 ) -> Result<Response, Refused> {
     of_project(&app, project, headers, query, |app, project| {
-        let rows = app.database.read(|connection| owner_sources::rows(connection, project.id))?;
+        let (rows, problems) = app.database.read(|connection| {
+            Ok((owner_sources::rows(connection, project.id)?, owner_problems::rows(connection, project.id)?))
+        })?;
         let rows: Vec<Value> = rows.iter().map(owner_sources::told).collect();
-        Ok(http::json(&json!({ "owner_sources": rows })))
+        let problems: Vec<Value> = problems.iter().map(owner_problems::told).collect();
+        Ok(http::json(&json!({ "owner_sources": rows, "problems": problems })))
     })
     .await
 }

@@ -8,11 +8,12 @@ use crate::database::{Connection, OptionalExtension as _, Result as DatabaseResu
 use crate::http::Refused;
 use crate::known_owners::{Code, MAX_ANSWER};
 use crate::objects::{self, Object};
-use crate::projects::Project;
+use crate::owner_problems;
+use crate::projects::{Project, Scope};
 use crate::secret;
 use crate::state::State;
 use crate::symbols::{Received, shown};
-use crate::tables::{Ended, TableLimits, Task, run};
+use crate::tables::{Ended, Line, TableLimits, Task, run};
 use crate::time::{now, rfc3339};
 use axum::http::StatusCode;
 use backtrail::Rules;
@@ -75,6 +76,23 @@ impl Kind {
             Ok(Some(Self::LinkMap))
         } else {
             Ok(name.ends_with(".toml").then_some(Self::Rules))
+        }
+    }
+
+    /// What a token has to be good for that adds one.
+    pub(crate) fn scope(self) -> Scope {
+        match self {
+            Self::Rules => Scope::Member,
+            Self::Fingerprint | Self::LinkMap => Scope::Symbols,
+        }
+    }
+
+    /// It, as sentences have it.
+    fn one(self) -> &'static str {
+        match self {
+            Self::Rules => "rules",
+            Self::Fingerprint => "a fingerprint",
+            Self::LinkMap => "a link map",
         }
     }
 
@@ -174,11 +192,12 @@ pub(crate) fn keep(
     received: &Received,
 ) -> Result<Source, Refused> {
     if received.size() > kind.most_bytes() {
-        let why = format!("expected a {} of at most {} bytes", kind.as_str(), kind.most_bytes());
+        let (is, most) = (received.size(), kind.most_bytes());
+        let why = format!("expected {} of at most {most} bytes, this has {is}", kind.one());
         return Err(Refused::new(StatusCode::PAYLOAD_TOO_LARGE, why));
     }
     let name = shown(name);
-    let read = look(app, kind, &name, received)
+    let read = look(app, kind, &name, received)?
         .map_err(|why| Refused::new(StatusCode::UNPROCESSABLE_ENTITY, why.replace(&here(received), &name)))?;
     let object = app.objects.adopt(&app.database, received.path(), received.object());
     let object = object.inspect_err(|_| app.leave_files())?;
@@ -198,7 +217,11 @@ pub(crate) fn keep(
         }
         Added::TooMany => {
             app.leave_files();
-            let why = format!("the project has {} of this kind: remove some first", kind.most());
+            let why = format!(
+                "the project has {} {}s, which is the most: remove some first, on the page \"Upload\" or by the API",
+                kind.most(),
+                kind.as_str()
+            );
             Err(Refused::new(StatusCode::CONFLICT, why))
         }
         Added::Gone => Err(Refused::new(StatusCode::SERVICE_UNAVAILABLE, "the file is gone, send it again")),
@@ -210,26 +233,35 @@ fn here(received: &Received) -> String {
     received.path().display().to_string()
 }
 
-/// Reads a file, and says what is wrong with it.
-fn look(app: &State, kind: Kind, name: &str, received: &Received) -> Result<Read, String> {
-    let bytes = || received.read().map_err(|error| error.to_string());
+/// Reads a file, and says what is wrong with it. The outer error may go better another time.
+fn look(app: &State, kind: Kind, name: &str, received: &Received) -> Result<Result<Read, String>, Refused> {
+    if kind == Kind::LinkMap {
+        let request = Request::LinkMap(received.path().to_owned());
+        let answer = match ask(app, &request, received.size())? {
+            Asked::Answer(answer) => answer,
+            Asked::Refused(why) => return Ok(Err(why)),
+            Asked::Killed(why) => return Err(Refused::new(StatusCode::SERVICE_UNAVAILABLE, why)),
+        };
+        let code = serde_json::from_slice(&answer).map_err(io::Error::from)?;
+        let app = app_of_map(received.path());
+        return Ok(Ok(Read { name: name.to_owned(), app, code: Some(code), ..Read::default() }));
+    }
+    Ok(look_here(kind, name, &received.read()?))
+}
+
+fn look_here(kind: Kind, name: &str, bytes: &[u8]) -> Result<Read, String> {
     match kind {
         Kind::Rules => {
-            Rules::parse(&bytes()?, name).map_err(|error| error.to_string())?;
+            Rules::parse(bytes, name).map_err(|error| error.to_string())?;
             Ok(Read { name: name.to_owned(), ..Read::default() })
         }
         Kind::Fingerprint => {
-            let read = Fingerprint::from_bytes(&bytes()?).map_err(|error| error.to_string())?;
+            let read = Fingerprint::from_bytes(bytes).map_err(|error| error.to_string())?;
             let (name, version) = (shown(read.name()), Some(shown(read.version())));
             Ok(Read { name, version, ..Read::default() })
         }
-        Kind::LinkMap => {
-            let request = Request::LinkMap(received.path().to_owned());
-            let answer = ask(app, &request, received.size()).map_err(|error| error.to_string())??;
-            let code = serde_json::from_slice(&answer).map_err(|error| error.to_string())?;
-            let app = app_of_map(received.path());
-            Ok(Read { name: name.to_owned(), app, code: Some(code), ..Read::default() })
-        }
+        // It is read by a process of its own.
+        Kind::LinkMap => Ok(Read::default()),
     }
 }
 
@@ -241,10 +273,21 @@ fn app_of_map(path: &Path) -> Option<String> {
     Some(name).filter(|name| !name.is_empty())
 }
 
-/// Has something read by a process of its own that reads so many bytes, where the server has a program for that; else here. The outer error
+/// What came of reading something.
+enum Asked {
+    Answer(Vec<u8>),
+    /// It is none, or takes more than it may.
+    Refused(String),
+    /// Somebody else ended the process, where memory ran out say.
+    Killed(String),
+}
+
+/// Has something read by a process of its own that reads so many bytes, where the server has a program for that; else here. The error
 /// may go better another time.
-fn ask(app: &State, request: &Request, size: u64) -> io::Result<Result<Vec<u8>, String>> {
-    let Some(program) = &app.config.tables else { return Ok(child::answer(request)) };
+fn ask(app: &State, request: &Request, size: u64) -> io::Result<Asked> {
+    let Some(program) = &app.config.tables else {
+        return Ok(child::answer(request).map_or_else(Asked::Refused, Asked::Answer));
+    };
     let directory = app.symbols.uploads().join(secret::key()?);
     fs::create_dir(&directory)?;
     let asked = ask_in(app, program, &directory, request, size);
@@ -252,23 +295,19 @@ fn ask(app: &State, request: &Request, size: u64) -> io::Result<Result<Vec<u8>, 
     asked
 }
 
-fn ask_in(
-    app: &State,
-    program: &Path,
-    directory: &Path,
-    request: &Request,
-    size: u64,
-) -> io::Result<Result<Vec<u8>, String>> {
+fn ask_in(app: &State, program: &Path, directory: &Path, request: &Request, size: u64) -> io::Result<Asked> {
     fs::write(directory.join(REQUEST), serde_json::to_vec(request)?)?;
     let memory = MEMORY.saturating_add(size.saturating_mul(4)).min(MOST_MEMORY);
     let limits = TableLimits::new(memory, SECONDS, MAX_ANSWER);
     let task = Task { name: "find-owners", doing: "reading it", arguments: &[directory] };
     match run(program, &task, limits, LONGEST, || app.bell.is_closed())? {
-        Ended::Well(lines) => match lines.into_iter().find_map(|line| line.problem) {
-            Some(problem) => Ok(Err(problem)),
-            None => fs::read(directory.join(ANSWER)).map(Ok),
+        Ended::Well(lines) => match lines.into_iter().find(|line| line.problem.is_some()) {
+            Some(Line { again: true, problem, .. }) => Err(io::Error::other(problem.unwrap_or_default())),
+            Some(line) => Ok(Asked::Refused(line.problem.unwrap_or_default())),
+            None => fs::read(directory.join(ANSWER)).map(Asked::Answer),
         },
-        Ended::Badly(why) => Ok(Err(why)),
+        Ended::Badly(why) => Ok(Asked::Refused(why)),
+        Ended::Killed(why) => Ok(Asked::Killed(why)),
         Ended::Stopped => Err(io::Error::other("the server is about to end")),
     }
 }
@@ -352,6 +391,10 @@ pub(crate) fn remove(app: &State, project: i64, id: Option<i64>) -> Result<bool,
 
 /// A project knows something else of its code: whoever works a report next sees it, and those that are here are worked again.
 fn changed(connection: &Connection, project: i64, are_rules: bool) -> DatabaseResult<()> {
+    // Rules have no part in comparing builds.
+    if !are_rules {
+        owner_problems::remove_all(connection, project)?;
+    }
     connection.execute(
         "UPDATE project SET sources = sources + 1, rules_since = CASE ?2 WHEN 1 THEN sources + 1 ELSE rules_since END, \
          again = (SELECT coalesce(max(id), 0) FROM report) WHERE id = ?1",

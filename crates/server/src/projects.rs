@@ -99,7 +99,7 @@ pub(crate) enum Scope {
     Symbols,
     /// Reads everything of its project.
     Read,
-    /// Reads everything of its project, and decides about its issues.
+    /// Reads everything of its project, decides about its issues, and adds symbols.
     Member,
     /// Everything, of all projects.
     Admin,
@@ -128,8 +128,10 @@ impl Scope {
     }
 
     /// Whether it is good for what the other one is good for.
-    fn includes(self, other: Self) -> bool {
-        self == other || self == Self::Admin || (self == Self::Member && other == Self::Read)
+    pub(crate) fn includes(self, other: Self) -> bool {
+        self == other
+            || self == Self::Admin
+            || (self == Self::Member && matches!(other, Self::Read | Self::Symbols))
     }
 }
 

@@ -76,7 +76,7 @@ async fn tecken(Shared(app): Shared<App>, headers: HeaderMap, body: Body) -> Res
         let grant = http::grant(&app.database, token.as_deref())?;
         let all = app.database.read(projects::all)?;
         let mut mine = all.into_iter().filter(|project| grant.allows(Scope::Symbols, project.id));
-        mine.next().ok_or_else(|| Refused::new(StatusCode::FORBIDDEN, "this needs a token for \"symbols\""))
+        mine.next().ok_or_else(|| http::needs(Scope::Symbols, grant.scope))
     });
     let project = found.await?;
     let mut form = FilesOfForm::new(&headers, body)?;

@@ -217,7 +217,8 @@ fn make(app: &State, program: &Path, digest: &str, directory: &Path, is_last: bo
     });
     let lines = match made {
         Ok(Ended::Well(lines)) => lines,
-        Ok(Ended::Badly(why)) => return none("refused", why),
+        Ok(Ended::Killed(_)) if !is_last => return Made::Again,
+        Ok(Ended::Badly(why) | Ended::Killed(why)) => return none("refused", why),
         Ok(Ended::Stopped) => return Made::Again,
         Err(error) if is_last => return none("none", format!("it cannot be made: {error}")),
         Err(error) => return failed("made", &error),

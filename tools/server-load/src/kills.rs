@@ -2,6 +2,8 @@
 //! while its disk is full, and looks each time for what it had acknowledged. With `--replicas COUNT` so many servers share PostgreSQL and their
 //! files, and one of them is killed each time while the others go on; with `--objects s3://BUCKET` files are in a bucket.
 
+mod sources;
+
 use crate::client::Connection;
 use crate::{Data, Result, Server};
 use std::collections::{BTreeMap, HashSet};
@@ -98,6 +100,9 @@ enum Sent {
     Report(Vec<u8>),
     Sessions(String),
     Symbols(Vec<u8>),
+    /// A report of the project whose code's owners change.
+    Owned(Vec<u8>),
+    Change(sources::Change),
 }
 
 #[derive(Default)]
@@ -105,6 +110,8 @@ struct Acknowledged {
     reports: HashSet<String>,
     sessions: u64,
     symbols: HashSet<String>,
+    sources: sources::There,
+    changes: u64,
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
@@ -126,8 +133,11 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     }
     let first = Server::start(&options.program, data.first().ok_or("expected a replica")?)?;
     let (key, token) = (first.key.clone(), first.token.clone());
+    let (sources, app) = sources::start(&options.program, &options.directory, &first)?;
     drop(first);
     let ledger = Ledger::default();
+    lock(&ledger.acknowledged).symbols.insert(app);
+    let files = Files { report: &report, symbols: &symbols, sources: &sources };
     let mut counts = BTreeMap::new();
     let mut traced = 0;
     for round in 0..options.rounds {
@@ -152,7 +162,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
                 if kill.is_full {
                     disk.map_or(Ok(()), Disk::fill)?;
                 }
-                let died_itself = one(&kill, &mut server, &others, &ledger, [&report, &symbols])?;
+                let died_itself = one(&kill, &mut server, &others, &ledger, &files)?;
                 disk.map_or(Ok(()), Disk::empty)?;
                 died_itself
             }
@@ -179,13 +189,22 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     }
     let all = lock(&ledger.acknowledged);
     println!(
-        "{} kills; each of {} reports, {} sessions and {} files of symbols that were acknowledged is there once, and nothing else",
+        "{} kills; each of {} reports, {} sessions and {} files of symbols that were acknowledged is there once, and nothing else; \
+         after {} changes of whose code it is every report has its present owner",
         options.rounds,
         all.reports.len(),
         all.sessions,
-        all.symbols.len()
+        all.symbols.len(),
+        all.changes
     );
     Ok(())
+}
+
+/// What is sent.
+struct Files<'a> {
+    report: &'a [u8],
+    symbols: &'a [u8],
+    sources: &'a sources::Files,
 }
 
 /// Sends to all servers until one is killed; whether it came to its call.
@@ -194,7 +213,7 @@ fn one(
     server: &mut Server,
     others: &[(Server, &Data)],
     ledger: &Ledger,
-    [report, symbols]: [&[u8]; 2],
+    files: &Files<'_>,
 ) -> Result<bool> {
     let targets: Vec<_> =
         std::iter::once(&*server).chain(others.iter().map(|(server, _)| server)).map(Target::of).collect();
@@ -202,7 +221,7 @@ fn one(
     std::thread::scope(|scope| {
         for target in targets.iter().flat_map(|target| [target; 4]) {
             let stop = &stop;
-            scope.spawn(move || send(target, ledger, stop, report, symbols));
+            scope.spawn(move || send(target, ledger, stop, files));
         }
         let until = Instant::now() + kill.after;
         while Instant::now() < until && !is_dead(server) {
@@ -292,17 +311,21 @@ fn is_dead(server: &mut Server) -> bool {
 }
 
 /// Sends until it is told to stop, or nobody answers.
-fn send(address: &Target, ledger: &Ledger, stop: &AtomicBool, report: &[u8], symbols: &[u8]) {
+fn send(address: &Target, ledger: &Ledger, stop: &AtomicBool, files: &Files<'_>) {
     let Ok(mut connection) = Connection::open(&address.address) else { return };
     while !stop.load(Ordering::Relaxed) {
         let number = ledger.next.fetch_add(1, Ordering::Relaxed);
         let sent = match number % 40 {
-            0 => Sent::Symbols([symbols, &number.to_le_bytes()].concat()),
+            0 => Sent::Symbols([files.symbols, &number.to_le_bytes()].concat()),
+            kind if kind % 20 == 11 => {
+                Sent::Change(files.sources.change(number / 20, &mut lock(&ledger.acknowledged).sources))
+            }
+            kind if kind % 10 == 7 => Sent::Owned(of_number(&files.sources.report, number, false)),
             kind if kind % 4 == 1 => Sent::Sessions(format!(
                 "{{\"release\":\"app@1\",\"os\":\"Linux\",\"id\":\"post-{number}\",\"counts\":{{\"well\":{},\"crashed\":1}}}}",
                 kind % 3
             )),
-            kind => Sent::Report(of_number(report, number, kind % 4 == 2)),
+            kind => Sent::Report(of_number(files.report, number, kind % 4 == 2)),
         };
         lock(&ledger.pending).insert(number, sent.clone());
         if ledger.post(address, &mut connection, number, &sent).is_err() {
@@ -344,22 +367,29 @@ impl Target {
 impl Ledger {
     /// Sends one thing, and writes down that it was acknowledged, if it was.
     fn post(&self, to: &Target, connection: &mut Connection, number: u64, sent: &Sent) -> Result<()> {
-        let (what, body): (&str, &[u8]) = match sent {
-            Sent::Report(bytes) => ("POST /api/1/reports/", bytes),
-            Sent::Sessions(text) => ("POST /api/1/sessions/", text.as_bytes()),
-            Sent::Symbols(bytes) => ("PUT /api/v1/projects/1/symbols/Weather", bytes),
+        let (what, body): (String, &[u8]) = match sent {
+            Sent::Report(bytes) => ("POST /api/1/reports/".to_owned(), bytes),
+            Sent::Sessions(text) => ("POST /api/1/sessions/".to_owned(), text.as_bytes()),
+            Sent::Symbols(bytes) => ("PUT /api/v1/projects/1/symbols/Weather".to_owned(), bytes),
+            Sent::Owned(bytes) => (format!("POST /api/{}/reports/", sources::PROJECT), bytes),
+            Sent::Change(change) => change.request(),
         };
-        let token = if matches!(sent, Sent::Symbols(_)) { &to.token } else { &to.key };
+        let has_key = matches!(sent, Sent::Report(_) | Sent::Sessions(_));
+        let token = if has_key { &to.key } else { &to.token };
         let mut head = format!("{what} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\n");
         let _ = write!(head, "Content-Length: {}\r\n\r\n", body.len());
-        let answer = connection.ask(&head, &[body])?;
+        let answer = match connection.ask(&head, &[body]) {
+            // It was removed, and the answer came too late.
+            Err(why) if why.starts_with("HTTP/1.1 404") && matches!(sent, Sent::Change(_)) => b"{}".to_vec(),
+            answer => answer?,
+        };
         let answer = String::from_utf8_lossy(&answer).into_owned();
         let quoted = |name: &str| {
             answer.split_once(name).and_then(|(_, rest)| rest.split('"').next()).map(str::to_owned)
         };
         let mut acknowledged = lock(&self.acknowledged);
         match sent {
-            Sent::Report(_) => {
+            Sent::Report(_) | Sent::Owned(_) => {
                 let id = quoted("[\"").ok_or_else(|| format!("no id: {answer}"))?;
                 if !acknowledged.reports.insert(id.clone()) {
                     return Err(format!("{id} is the id of two reports"));
@@ -369,6 +399,10 @@ impl Ledger {
             Sent::Symbols(_) => {
                 let digest = quoted("\"sha256\":\"").ok_or_else(|| format!("no digest: {answer}"))?;
                 acknowledged.symbols.insert(digest);
+            }
+            Sent::Change(change) => {
+                change.acknowledged(&answer, &mut acknowledged.sources)?;
+                acknowledged.changes += 1;
             }
         }
         lock(&self.pending).remove(&number);
@@ -393,16 +427,16 @@ fn look(options: &Options, servers: Vec<(Server, &Data)>, ledger: &Ledger) -> Re
         let symbols = server.get(&mut connection, "/api/v1/projects/1/symbols")?;
         let is_waiting = String::from_utf8_lossy(&symbols).contains("\"table\":\"waiting\"");
         if !is_waiting && server.waiting(&mut connection)? == 0 {
-            match compare(options, data, &lock(&ledger.acknowledged)) {
-                // What others work at this moment this one knows some seconds later.
-                Err(_) if servers.len() > 1 && Instant::now() < until => {}
+            match compare(options, data, server, &lock(&ledger.acknowledged)) {
+                // What others work at this moment this one knows some seconds later; what is to be worked again, soon.
+                Err(_) if Instant::now() < until => {}
                 compared => break compared?,
             }
         }
         if Instant::now() > until {
             return Err("reports are not worked, or tables not made".to_owned());
         }
-        std::thread::sleep(Duration::from_millis(20));
+        std::thread::sleep(Duration::from_millis(50));
     }
     drop(connection);
     let mut all = Vec::new();
@@ -445,7 +479,7 @@ fn until_the_bucket_answers(options: &Options, mut act: impl FnMut() -> Result<(
     }
 }
 
-fn compare(options: &Options, data: &Data, acknowledged: &Acknowledged) -> Result<()> {
+fn compare(options: &Options, data: &Data, server: &Server, acknowledged: &Acknowledged) -> Result<()> {
     let mut export = Command::new(&options.program);
     data.tell(&mut export);
     export.args(["export", "--no-bytes"]);
@@ -454,10 +488,12 @@ fn compare(options: &Options, data: &Data, acknowledged: &Acknowledged) -> Resul
         return Err(format!("export: {}", String::from_utf8_lossy(&exported.stderr)));
     }
     let (mut reports, mut sessions, mut symbols) = (HashSet::new(), 0, HashSet::new());
+    let mut owners = sources::Exported::default();
     for line in String::from_utf8_lossy(&exported.stdout).lines() {
         let line: serde_json::Value = serde_json::from_str(line).map_err(|error| error.to_string())?;
         let text =
             |name: &str| line.get(name).and_then(serde_json::Value::as_str).unwrap_or_default().to_owned();
+        owners.add(&line);
         match text("type").as_str() {
             "report" => {
                 let id = text("id");
@@ -495,7 +531,7 @@ fn compare(options: &Options, data: &Data, acknowledged: &Acknowledged) -> Resul
             symbols.len()
         ));
     }
-    Ok(())
+    owners.compare(server, &acknowledged.sources)
 }
 
 /// A small disk of its own, in memory, for whoever may mount one.

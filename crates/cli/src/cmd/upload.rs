@@ -54,6 +54,9 @@ const TOGETHER: usize = 5_000;
 /// Files that are larger are sent in pieces of so many bytes: what arrived of one is not sent again.
 const PIECE: usize = 8 << 20;
 
+/// Bytes of a body that the server is asked for first.
+const LARGE: usize = 64 << 10;
+
 /// How often a piece is sent, with longer and longer waits in between.
 const ATTEMPTS: u32 = 4;
 
@@ -107,7 +110,18 @@ pub(crate) fn run(args: &Upload, console: &Console) -> Result<Outcome, Failure> 
             args.to
         )));
     }
-    let token = args.token.clone().or_else(|| std::env::var("BACKTRAIL_TOKEN").ok());
+    let token = args
+        .token
+        .clone()
+        .or_else(|| std::env::var("BACKTRAIL_TOKEN").ok())
+        .filter(|token| !token.is_empty());
+    // In an address it stands where a user's name does.
+    if token.is_none() && !args.to.contains('@') {
+        return Err(Failure::Input(
+            "expected a token for symbols: the variable BACKTRAIL_TOKEN, or --token; the page of the project's set-up makes them"
+                .to_owned(),
+        ));
+    }
     let server = Server { client: JsonClient::new(&args.to, token, TIMEOUT), args };
     let index = Index::scan(&args.paths, &ScanOptions::default(), &NoProgress);
     let mut tally = Tally::default();
@@ -358,7 +372,9 @@ impl Server<'_> {
     }
 
     fn ask<T: for<'d> Deserialize<'d>>(&self, method: Method, path: &str, body: &[u8]) -> Result<T, String> {
-        let (status, answer) = self.client.send(method, path, body)?;
+        // Who may not send a large file is told so before it goes: a refusal in the midst of it is lost with the connection.
+        let headers: &[_] = if body.len() > LARGE { &[("Expect", "100-continue")] } else { &[] };
+        let (status, answer) = self.client.send_with(method, path, headers, body)?;
         if status != 200 {
             return Err(refusal(status, &answer));
         }

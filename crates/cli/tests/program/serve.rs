@@ -254,9 +254,18 @@ fn symbols_are_sent_once_and_name_what_waited() {
     let nothing = upload(&token, "fixtures/sample/reports");
     assert_eq!(nothing.code, 2, "{}", nothing.whole());
     assert!(nothing.stderr.contains("no binary or debug file"), "{}", nothing.whole());
+    // A refusal comes before a large file goes, and is not lost with it.
+    let map = directory.join("large.map");
+    std::fs::write(&map, vec![b'#'; 30 << 20]).unwrap();
+    let arguments = ["upload", symbols, "--link-map", map.to_str().unwrap(), "--to", &url];
+    let refused = with_environment(&[("BACKTRAIL_TOKEN", "nobody")], &arguments);
+    assert!(refused.stderr.contains("large.map: the server answered 401"), "{}", refused.whole());
+    let without = with_environment(&[("BACKTRAIL_TOKEN", "")], &["upload", symbols, "--to", &url]);
+    assert_eq!(without.code, 2, "{}", without.whole());
+    assert!(without.stderr.contains("the variable BACKTRAIL_TOKEN, or --token"), "{}", without.whole());
     let address = url.clone();
     drop(served);
-    let gone = backtrail(&["upload", symbols, "--to", &address]);
+    let gone = with_environment(&[("BACKTRAIL_TOKEN", &token)], &["upload", symbols, "--to", &address]);
     assert_eq!(gone.code, 2, "{}", gone.whole());
     assert!(gone.stderr.contains("the server cannot be asked"), "{}", gone.whole());
 }

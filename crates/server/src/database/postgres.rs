@@ -31,6 +31,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("postgres/0015.sql"),
     include_str!("postgres/0016.sql"),
     include_str!("postgres/0017.sql"),
+    include_str!("postgres/0018.sql"),
 ];
 
 /// Whoever waits for the other transaction longer than `lock_timeout` gives up.

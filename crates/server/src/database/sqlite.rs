@@ -30,6 +30,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("0015.sql"),
     include_str!("0016.sql"),
     include_str!("0017.sql"),
+    include_str!("0018.sql"),
 ];
 
 /// Bytes of a page.

@@ -67,6 +67,8 @@ impl OwnerFinder for SharedFinder {
 
 /// A build that is to be looked at.
 pub(crate) struct Job {
+    /// How often somebody killed the process that looked at it.
+    pub(crate) killed: u32,
     key: String,
     id: ImageId,
     arch: Arch,
@@ -116,6 +118,8 @@ struct Inner {
     pending: HashMap<String, (i64, ImageId)>,
     /// How many were.
     finished: u64,
+    /// The project of the last of them that was taken.
+    last: i64,
 }
 
 /// What is known of all projects' builds.
@@ -172,7 +176,7 @@ impl Known {
         }
         inner.pending.insert(key.clone(), (finder.project, id));
         let files = files.iter().map(|file| file.to_path_buf()).collect();
-        inner.queue.push_back(Job { key, id, arch, files, finder: Arc::clone(finder) });
+        inner.queue.push_back(Job { killed: 0, key, id, arch, files, finder: Arc::clone(finder) });
         drop(inner);
         self.bell.ring();
         None
@@ -194,17 +198,23 @@ impl Known {
         self.inner().finished
     }
 
+    /// The next build. One project's many hold another's up by one.
     pub(crate) fn next(&self) -> Option<Job> {
-        self.inner().queue.pop_front()
+        let mut inner = self.inner();
+        let last = inner.last;
+        let other = inner.queue.iter().position(|job| job.project() != last).unwrap_or_default();
+        let job = inner.queue.remove(other)?;
+        inner.last = job.project();
+        Some(job)
     }
 
-    /// It is worked out later.
+    /// It is worked out later, after what waits already.
     pub(crate) fn put_back(&self, job: Job) {
-        self.inner().queue.push_front(job);
+        self.inner().queue.push_back(job);
     }
 
-    /// Keeps what came of a build, and gives the map that is that of it.
-    pub(crate) fn finish(&self, job: &Job, answer: Option<&[u8]>) -> Option<String> {
+    /// Keeps what came of a build. Says whether that is something, and gives the map that is that of it.
+    pub(crate) fn finish(&self, job: &Job, answer: Option<&[u8]>) -> (bool, Option<String>) {
         let (code, owners) = answer.and_then(parse).unzip();
         let code = code.flatten();
         let maps = match owners {
@@ -218,11 +228,11 @@ impl Known {
         }
         let map = owners.as_ref().and_then(|owners| owners.link_map().map(str::to_owned));
         let mut inner = self.inner();
-        let used = inner.clock;
+        let (used, is_known) = (inner.clock, owners.is_some());
         inner.keep(&job.key, Found { owners: owners.map(Arc::new), head, used });
         inner.pending.remove(&job.key);
         inner.finished += 1;
-        map
+        (is_known, map)
     }
 
     fn write(&self, key: &str, head: &Head, owners: &ImageOwners) -> io::Result<()> {
@@ -290,6 +300,12 @@ impl Job {
         self.files.iter().map(|file| size(file)).sum::<u64>().saturating_add(sum).saturating_add(largest)
     }
 
+    /// The digests of the fingerprints and maps that it is looked at with.
+    pub(crate) fn sources(&self) -> HashSet<String> {
+        let maps = self.finder.link_maps.iter().map(|(digest, _)| digest);
+        self.finder.fingerprints.iter().chain(maps).cloned().collect()
+    }
+
     pub(crate) fn project(&self) -> i64 {
         self.finder.project
     }
@@ -299,9 +315,10 @@ impl Job {
     }
 }
 
-/// What a build is kept by: what is there of it, and the fingerprints, by their content; and the program, whose rules may change.
+/// What a build is kept by: the project, which waits for it by itself; what is there of it, and the fingerprints, by their content; and the
+/// program, whose rules may change.
 fn key(finder: &Finder, id: ImageId, arch: Arch, files: &[&Path]) -> String {
-    let mut text = format!("{} {id} {}\n", env!("CARGO_PKG_VERSION"), arch.name());
+    let mut text = format!("{} {} {id} {}\n", env!("CARGO_PKG_VERSION"), finder.project, arch.name());
     for file in files {
         let name = file.file_name().unwrap_or_default().to_string_lossy();
         text.push_str(&name);
@@ -331,4 +348,52 @@ fn read(file: &Path) -> Option<(Head, ImageOwners)> {
     let end = bytes.iter().position(|byte| *byte == b'\n')?;
     let head = serde_json::from_slice(bytes.get(..end)?).ok()?;
     Some((head, ImageOwners::from_bytes(bytes.get(end + 1..)?)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two projects have the same app and the same library: each waits for the answer, and gets it.
+    #[test]
+    fn projects_with_the_same_files_both_wait() {
+        let directory = backtrail_testkit::TempDir::new("server-known");
+        let known = Arc::new(Known::new(directory.join("owners")));
+        let finder = |project| {
+            let fingerprints = vec!["f".to_owned()];
+            Arc::new(Finder { project, fingerprints, link_maps: Vec::new(), known: Arc::clone(&known) })
+        };
+        let (one, two) = (finder(1), finder(2));
+        let id = ImageId::parse_uuid("4c4c447f-5555-3144-a124-6d7f0ca5ce78").unwrap();
+        let file = "a".repeat(64);
+        let get = |finder| known.get(finder, id, Arch::Arm64, &[Path::new(&file)]);
+        assert_eq!((get(&one), get(&two)), (None, None));
+        assert!(known.is_pending(1, [id].into_iter()) && known.is_pending(2, [id].into_iter()));
+        assert!(!known.is_pending(3, [id].into_iter()));
+        let answer = [b"null\n".as_slice(), &ImageOwners::default().to_bytes()].concat();
+        let first = known.next().unwrap();
+        assert_eq!(known.finish(&first, Some(&answer)), (true, None));
+        assert!(!known.is_pending(first.project(), [id].into_iter()));
+        assert!(known.is_pending(3 - first.project(), [id].into_iter()), "the other one goes on without");
+        known.finish(&known.next().unwrap(), Some(&answer));
+        assert_eq!(known.finish(&first, Some(b"null\nno answer")), (false, None));
+        known.finish(&first, Some(&answer));
+        assert!(get(&one).is_some() && get(&two).is_some() && known.next().is_none());
+    }
+
+    #[test]
+    fn many_builds_of_one_project_hold_no_other_up() {
+        let directory = backtrail_testkit::TempDir::new("server-turns");
+        let known = Arc::new(Known::new(directory.join("owners")));
+        let ask = |project, build: u8| {
+            let fingerprints = vec!["f".to_owned()];
+            let finder = Finder { project, fingerprints, link_maps: Vec::new(), known: Arc::clone(&known) };
+            let id = ImageId::from_build_id(&[build; 20]).unwrap();
+            known.get(&Arc::new(finder), id, Arch::X86_64, &[Path::new(&"a".repeat(64))]);
+        };
+        (0..4).for_each(|build| ask(1, build));
+        ask(2, 0);
+        let projects: Vec<i64> = std::iter::from_fn(|| known.next()).map(|job| job.project()).collect();
+        assert_eq!(projects, [1, 2, 1, 1, 1]);
+    }
 }

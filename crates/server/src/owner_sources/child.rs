@@ -31,14 +31,15 @@ pub(super) enum Request {
 pub fn find_owners(directory: &Path, limits: TableLimits, out: &mut dyn Write) -> io::Result<()> {
     limit(limits)?;
     let request = serde_json::from_slice(&fs::read(directory.join(REQUEST))?)?;
-    let problem = match answer(&request) {
-        Ok(answer) => {
-            fs::write(directory.join(ANSWER), answer)?;
-            None
-        }
-        Err(problem) => Some(problem),
+    let (problem, again) = match answer(&request) {
+        // A larger answer than it may have ends the process; what fails here is the disk's matter.
+        Ok(answer) => match fs::write(directory.join(ANSWER), answer) {
+            Ok(()) => (None, false),
+            Err(error) => (Some(format!("the answer cannot be written: {error}")), true),
+        },
+        Err(problem) => (Some(problem), false),
     };
-    write_line(out, &Line { problem, ..Line::default() })?;
+    write_line(out, &Line { problem, again, ..Line::default() })?;
     write_line(out, &Line { end: true, ..Line::default() })?;
     out.flush()
 }

@@ -3,6 +3,7 @@
 use super::page::text;
 use super::{FormKey, check_form, see, visit};
 use crate::http::Refused;
+use crate::owner_problems::OwnerProblem;
 use crate::owner_sources::{self, Source};
 use crate::projects::{Project, Scope};
 use crate::sessions::Session;
@@ -36,7 +37,12 @@ pub(super) async fn remove(
     .await
 }
 
-pub(super) fn list(session: &Session, project: &Project, rows: &[Source]) -> Markup {
+pub(super) fn list(
+    session: &Session,
+    project: &Project,
+    rows: &[Source],
+    problems: &[OwnerProblem],
+) -> Markup {
     let may_remove = session.grant.allows(Scope::Member, project.id);
     html! {
         h2 { "Whose code is whose" }
@@ -54,7 +60,7 @@ pub(super) fn list(session: &Session, project: &Project, rows: &[Source]) -> Mar
                         td {
                             form method="post" action=(format!("/projects/{}/owner-sources/{}/remove", project.slug, row.id)) {
                                 input type="hidden" name="form_key" value=(session.form_key);
-                                button { "Remove" }
+                                button aria-label=(format!("Remove {} {}", row.kind, text(&row.name))) { "Remove" }
                             }
                         }
                     }
@@ -62,5 +68,13 @@ pub(super) fn list(session: &Session, project: &Project, rows: &[Source]) -> Mar
             }
         } }
         @if rows.len() > MAX_LISTED { p.faint { "and " (rows.len() - MAX_LISTED) " more, which the API lists" } }
+        @if !problems.is_empty() {
+            p.problem { "Builds that could not be compared with these. Their reports go on without; upload or remove a fingerprint or a map to have them tried again." }
+            ul {
+                @for problem in problems {
+                    li { code { (text(&problem.image)) } " " span.problem { (text(&problem.why)) } " " span.faint { (shown(problem.happened)) } }
+                }
+            }
+        }
     }
 }

@@ -5,6 +5,7 @@ use super::page::{page, text};
 use super::{Refused, ask_to_log_in, check_form, enter, html as response, problem, visit};
 use crate::http::blocking;
 use crate::intake::{self, KeptReports};
+use crate::owner_problems::{self, OwnerProblem};
 use crate::owner_sources::{self, Kind, Source};
 use crate::projects::{Project, Scope};
 use crate::sessions::Session;
@@ -114,12 +115,14 @@ const LATEST: i64 = 25;
 struct There {
     symbols: Vec<Row>,
     sources: Vec<Source>,
+    problems: Vec<OwnerProblem>,
 }
 
 fn there(app: &State, project: i64) -> Result<There, Refused> {
     Ok(app.database.read(|connection| {
         let symbols = symbol_list::rows(connection, project, LATEST, 0)?;
-        Ok(There { symbols, sources: owner_sources::rows(connection, project)? })
+        let sources = owner_sources::rows(connection, project)?;
+        Ok(There { symbols, sources, problems: owner_problems::rows(connection, project)? })
     })?)
 }
 
@@ -201,7 +204,7 @@ fn shown(session: &Session, project: &Project, uploads: &[Uploaded], there: &The
             } @else {
                 p { "Your token reads only." }
             }
-            @if !there.sources.is_empty() { (list(session, project, &there.sources)) }
+            @if !there.sources.is_empty() { (list(session, project, &there.sources, &there.problems)) }
             @if !there.symbols.is_empty() { (files(&there.symbols)) }
         },
     )

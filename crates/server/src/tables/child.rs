@@ -153,7 +153,10 @@ pub(crate) fn limit(limits: TableLimits) -> io::Result<()> {
     ] {
         // Who may not raise a limit may have less already.
         let most = getrlimit(resource).maximum.map_or(most, |maximum| most.min(maximum));
-        setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) })?;
+        // SIGXCPU comes first, and SIGKILL some seconds later: so one that others sent is told from it.
+        let later = if resource == Resource::Cpu { most.saturating_add(5) } else { most };
+        let later = getrlimit(resource).maximum.map_or(later, |maximum| later.min(maximum));
+        setrlimit(resource, Rlimit { current: Some(most), maximum: Some(later) })?;
     }
     Ok(())
 }

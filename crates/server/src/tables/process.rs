@@ -20,6 +20,8 @@ pub(crate) enum Ended {
     Well(Vec<Line>),
     /// It was ended by a limit or by a fault: nobody else should read that file.
     Badly(String),
+    /// Somebody else ended it: the kernel where memory ran out, say.
+    Killed(String),
     /// The server is about to end.
     Stopped,
 }
@@ -69,6 +71,10 @@ pub(crate) fn run(
     if status.success() && is_whole {
         return Ok(Ended::Well(lines));
     }
+    #[cfg(unix)]
+    if std::os::unix::process::ExitStatusExt::signal(&status) == Some(9) {
+        return Ok(Ended::Killed("the process was killed, maybe since there was no memory".to_owned()));
+    }
     Ok(Ended::Badly(why(status, limits, task.doing)))
 }
 
@@ -93,9 +99,6 @@ fn why(status: ExitStatus, limits: TableLimits, doing: &str) -> String {
         // SIGABRT: what Rust's programs do without memory.
         Some(6) => format!("{doing} needs more than {memory} MB of memory"),
         Some(24) => format!("{doing} takes more than {seconds} s of processor time"),
-        Some(9) => {
-            format!("{doing} takes more than {seconds} s of processor time, or memory that there is not")
-        }
         Some(25) => format!("it is larger than {} MB", bytes >> 20),
         Some(signal) => format!("{doing} ended by signal {signal}"),
         None => format!("{doing} failed ({status})"),

@@ -92,6 +92,7 @@ fn full() -> Running {
              SELECT 1, min(id), 'issue.new', '', 1, 9000000000000000000 FROM issue; \
              UPDATE issue SET assignee = '', spiked = -9223372036854775808, why = char(1, 9, 10, 92, 39, 128293) WHERE id = 1; \
              UPDATE issue SET merged_into = 1 WHERE id = 3; \
+             INSERT INTO owner_problem (project, image_id, why, happened) VALUES (1, 'AB', 'it was killed', 7); \
              INSERT INTO bucket (id) VALUES ('a bucket');",
         )
         .unwrap();

@@ -2,6 +2,8 @@
 
 use crate::client::{Answer, Running, request};
 use crate::pages::form_key;
+#[cfg(unix)]
+use backtrail::sdk::ImageOwners;
 use backtrail::sdk::owner_sources;
 use backtrail::{Analysis, Limits, NoProgress, Rules, SymbolOptions, Symbols, json};
 use backtrail_server::{Config, check, copy, export};
@@ -225,6 +227,40 @@ fn a_binary_that_comes_after_the_names_is_looked_at() {
     assert_eq!(server.check(), Vec::<String>::new());
 }
 
+impl Running {
+    fn token_for(&self, scope: &str) -> String {
+        let bearer = format!("Bearer {}", self.token);
+        let body = json!({ "scope": scope }).to_string();
+        let made = self.post("/api/v1/projects/1/tokens", &[("Authorization", &bearer)], body.as_bytes());
+        made.json()["token"].as_str().unwrap().to_owned()
+    }
+}
+
+#[test]
+fn a_refusal_says_what_is_wanted() {
+    let server = Running::start();
+    let (read, member) = (server.token_for("read"), server.token_for("member"));
+    let library = fixture("owners/Vendor.btsdk");
+    // Members may by the API what they may on the page.
+    let added = server.give(&member, "1/fingerprints/x", &library);
+    assert_eq!(added.status, 200, "{}", added.text());
+    let source = added.json()["id"].clone();
+    assert_eq!(server.take(&member, &format!("1/owner-sources/{source}")).status, 200);
+    let refused = server.give(&read, "1/fingerprints/x", &library);
+    assert_eq!(refused.status, 403);
+    let why = refused.json()["detail"].as_str().unwrap().to_owned();
+    assert!(why.contains("\"symbols\"") && why.contains("\"read\""), "{why}");
+    // Who may see all projects is told that there is no such one.
+    assert_eq!(server.give(&server.token, "nosuch/fingerprints/x", &library).status, 404);
+    assert_eq!(server.give(&read, "nosuch/fingerprints/x", &library).status, 401);
+    let large = vec![b'#'; (256 << 10) + 1];
+    let refused = server.give(&server.token, "1/rules", &large);
+    assert_eq!(refused.status, 413);
+    assert!(refused.text().contains("262144 bytes, this has 262145"), "{}", refused.text());
+    let none = request(server.address, "PUT", "/api/v1/projects/1/fingerprints/x", &[], &library);
+    assert!(none.status == 401 && none.text().contains("Authorization: Bearer"), "{}", none.text());
+}
+
 #[test]
 fn what_is_none_is_refused_and_changes_nothing() {
     let server = Running::start();
@@ -243,18 +279,11 @@ fn what_is_none_is_refused_and_changes_nothing() {
         assert!(detail.contains(why) || why == "x.btsdk", "{path}: {detail}");
         assert!(!detail.contains("uploads") && !detail.is_empty(), "no path of the server: {detail}");
     }
-    let large = vec![b'#'; (256 << 10) + 1];
-    assert_eq!(server.give(&server.token, "1/rules", &large).status, 413);
     assert_eq!(server.get("/api/v1/projects/1/rules").text(), RULES);
     assert_eq!(server.owner_sources().len(), 1);
     // Others may not, and projects are apart.
-    let token = |scope: &str| {
-        let bearer = format!("Bearer {}", server.token);
-        let body = json!({ "scope": scope }).to_string();
-        let made = server.post("/api/v1/projects/1/tokens", &[("Authorization", &bearer)], body.as_bytes());
-        made.json()["token"].as_str().unwrap().to_owned()
-    };
-    let (symbols, read, member) = (token("symbols"), token("read"), token("member"));
+    let (symbols, read, member) =
+        (server.token_for("symbols"), server.token_for("read"), server.token_for("member"));
     let map = fixture("owners/Demo.map");
     assert_eq!(server.give(&server.key, "1/fingerprints/x", b"").status, 403, "apps have that key");
     assert_eq!(server.give(&read, "1/link-maps/x", &map).status, 403);
@@ -264,7 +293,10 @@ fn what_is_none_is_refused_and_changes_nothing() {
     let bearer = format!("Bearer {}", server.token);
     server.post("/api/v1/projects", &[("Authorization", &bearer)], b"{\"slug\": \"two\"}");
     assert_eq!(server.give(&symbols, "two/link-maps/x", &map).status, 401);
-    assert_eq!(server.get("/api/v1/projects/two/owner-sources").json(), json!({ "owner_sources": [] }));
+    assert_eq!(
+        server.get("/api/v1/projects/two/owner-sources").json(),
+        json!({ "owner_sources": [], "problems": [] })
+    );
     let id = server.owner_sources()[0]["id"].clone();
     assert_eq!(server.take(&server.token, &format!("two/owner-sources/{id}")).status, 404);
     assert_eq!(server.take(&symbols, &format!("1/owner-sources/{id}")).status, 403);
@@ -281,6 +313,66 @@ fn what_is_none_is_refused_and_changes_nothing() {
     assert_eq!(server.take(&member, "1/rules").status, 404);
     assert_eq!(server.get("/api/v1/projects/1/rules").status, 404);
     assert_eq!(server.check(), Vec::<String>::new());
+}
+
+/// A program in the place of the server's: needs no tables, and is killed as often as asked when it should compare a build; then it answers that
+/// nobody's code is there.
+#[cfg(unix)]
+fn killed(directory: &std::path::Path, times: u32) -> PathBuf {
+    use std::os::unix::fs::PermissionsExt as _;
+    let (program, answer, count) =
+        (directory.join("program"), directory.join("answer"), directory.join("count"));
+    std::fs::write(&answer, [b"null\n".as_slice(), &ImageOwners::default().to_bytes()].concat()).unwrap();
+    let line = |end: bool| {
+        json!({ "id": "", "arch": "", "table": false, "problem": null, "again": false, "end": end })
+            .to_string()
+    };
+    let script = format!(
+        "#!/bin/sh\n[ $2 = find-owners ] || {{ echo '{last}'; exit; }}\necho >> {count}\n[ $(wc -l < {count}) -gt {times} ] || kill -9 $$\n\
+         cat {answer} > $3/answer\necho '{first}'\necho '{last}'\n",
+        first = line(false),
+        last = line(true),
+        count = count.display(),
+        answer = answer.display(),
+    );
+    std::fs::write(&program, script).unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    program
+}
+
+#[test]
+#[cfg(unix)]
+fn a_comparison_that_was_killed_is_tried_again_and_one_that_fails_is_shown() {
+    let directory = TempDir::new("server-killed");
+    for (times, fails) in [(2, false), (3, true)] {
+        let place = directory.join(times.to_string());
+        std::fs::create_dir(&place).unwrap();
+        let program = killed(&place, times);
+        let server = Running::with(|config| config.tables = Some(program));
+        server.upload("Demo", &fixture("owners/stripped/Demo"));
+        server.given("fingerprints/Vendor.btsdk", &fixture("owners/Vendor.btsdk"));
+        let id = server.sent("owners/in-library.crash");
+        server.settle();
+        assert_eq!(server.owner_of(&id).0, "app Demo");
+        let listed = server.get("/api/v1/projects/1/owner-sources").json();
+        let problems = listed["problems"].as_array().unwrap();
+        assert_eq!(problems.len(), usize::from(fails), "{listed:#}");
+        let tries = std::fs::read_to_string(place.join("count")).unwrap().lines().count();
+        assert_eq!(tries, 3);
+        let cookie = server.log_in();
+        let page = server.page(&cookie, "/projects/default/upload").text();
+        assert_eq!(page.contains("was killed"), fails, "{page}");
+        if fails {
+            assert_eq!(problems[0]["image"], "4C4C44C4-5555-3144-A1E3-86F4AD389DB6");
+            assert!(problems[0]["why"].as_str().unwrap().contains("killed"));
+            // Another set of fingerprints is another question.
+            let source = server.owner_sources()[0]["id"].clone();
+            assert_eq!(server.take(&server.token, &format!("1/owner-sources/{source}")).status, 200);
+            let listed = server.get("/api/v1/projects/1/owner-sources").json();
+            assert_eq!(listed, json!({ "owner_sources": [], "problems": [] }));
+        }
+        assert_eq!(server.check(), Vec::<String>::new());
+    }
 }
 
 #[test]

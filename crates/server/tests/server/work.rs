@@ -159,7 +159,17 @@ fn clients_keys_read_nothing() {
         assert_eq!(with(&[("Authorization", &bearer)]), 403, "{path}");
         assert_eq!(with(&[]), 401, "{path}");
     }
-    assert_eq!(server.get("/api/v1/projects/2/issues").status, 401);
+    // Whether there is such a project only they are told who have all.
+    let path = "/api/v1/projects/2/issues";
+    assert_eq!(request(server.address, "GET", path, &[("Authorization", &bearer)], b"").status, 401);
+    assert_eq!(server.get(path).status, 404);
+    // What the router alone sees is said as everything else is.
+    let refused = request(server.address, "GET", "/api/1/reports/", &[], b"");
+    assert_eq!(refused.status, 405);
+    assert!(refused.head.to_ascii_lowercase().contains("allow: post"), "{}", refused.head);
+    assert!(refused.json()["detail"].as_str().unwrap().contains("does not take GET"), "{}", refused.text());
+    let refused = server.get("/api/v1/projects/1/issues/abc");
+    assert_eq!((refused.status, refused.json()), (404, json!({ "detail": "there is nothing here" })));
     let nothing = request(server.address, "GET", "/api/v1/projects", &[("Authorization", &bearer)], b"");
     assert_eq!(nothing.json(), json!({ "projects": [] }));
 }
