@@ -1,10 +1,10 @@
 //! The images' sections, made ahead of time; and those of libraries that were loaded since, made in the crash.
 
 use crate::sections::Section;
-use backtrail_capture::crash_file::format::{IMAGE_NEWER, IMAGE_PROGRAM, IMAGE_UUID, Kind};
-#[cfg(target_os = "linux")]
-use backtrail_capture::local::image_at;
+use backtrail_capture::crash_file::format::{IMAGE_PROGRAM, IMAGE_UUID, Kind};
 use backtrail_capture::local::{LoadedImage, images};
+#[cfg(target_os = "linux")]
+use backtrail_capture::{crash_file::format::IMAGE_NEWER, local::image_at};
 use backtrail_core::{AddrRange, Avma, Bias, ImageId, Svma};
 use std::os::unix::ffi::OsStrExt as _;
 

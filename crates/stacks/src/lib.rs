@@ -4,6 +4,10 @@
 //! is walked by their unwind tables. The result is a [`Captured`]: a report like one that was read from a crash report's
 //! text, and the files that can name its frames. The own process is captured by [`own`].
 #![forbid(unsafe_code)]
+#![cfg_attr(
+    not(target_os = "linux"),
+    allow(dead_code, reason = "processes that run are read on Linux alone")
+)]
 
 mod abort_message;
 mod build;

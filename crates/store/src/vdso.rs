@@ -1,6 +1,5 @@
 //! The kernel's own image (`[vdso]`), which is no file: every process that the running kernel started has the same one.
 
-use crate::data::FileData;
 use crate::open_file::OpenFile;
 use std::sync::Arc;
 
@@ -10,6 +9,7 @@ pub(crate) const NAME: &str = "[vdso]";
 /// The one of this process.
 #[cfg(target_os = "linux")]
 pub(crate) fn open() -> Option<Arc<OpenFile>> {
+    use crate::data::FileData;
     use backtrail_core::ReadMemory as _;
     use backtrail_sys::linux::{OwnMemory, loader};
 
