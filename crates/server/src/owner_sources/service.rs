@@ -114,6 +114,14 @@ fn end(app: &State, job: &Job, answer: &std::result::Result<Vec<u8>, String>) ->
         eprint_problem(&format!("whose code is where in {} is not known: {why}", job.id()));
     }
     let (project, id, used) = (job.project(), job.id(), job.sources());
+    // Where files are on this machine is nobody's matter.
+    let problem = problem.map(|why| {
+        let why = used.iter().fold(why, |why, digest| {
+            let name = format!("file {}", digest.get(..8).unwrap_or_default());
+            why.replace(&app.objects.path(digest).display().to_string(), &name)
+        });
+        why.replace(&format!("{}/", app.config.data.display()), "")
+    });
     let written = app.database.write(move |connection| {
         let sql = "SELECT blob FROM owner_source WHERE project = ?1 AND kind <> 'rules'";
         let present: Vec<String> = connection.query_map(sql, params![project], |row| row.get(0))?;

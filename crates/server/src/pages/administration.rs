@@ -137,7 +137,7 @@ const SCOPES: [(&str, &str); 4] = [
     ("report", "a key for apps: adds reports, reads nothing"),
     ("symbols", "for builds: adds symbols"),
     ("read", "for people: reads everything of this project"),
-    ("member", "for people: reads, and decides about issues"),
+    ("member", "for people: reads, decides about issues and whose code it is, adds symbols"),
 ];
 
 fn token_list(

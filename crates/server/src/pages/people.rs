@@ -111,7 +111,7 @@ async fn change_password(
 
 /// What people may do, as the form says it.
 const SCOPES: [(&str, &str); 3] = [
-    ("member", "reads, and decides about issues"),
+    ("member", "reads, decides about issues and whose code it is, adds symbols"),
     ("read", "reads everything"),
     ("admin", "may do everything, in all projects"),
 ];

@@ -376,6 +376,28 @@ fn a_comparison_that_was_killed_is_tried_again_and_one_that_fails_is_shown() {
 }
 
 #[test]
+fn what_failed_names_no_place_of_the_server() {
+    let server = Running::start();
+    if server.config.objects.is_some() {
+        return;
+    }
+    server.upload("Demo", &fixture("owners/stripped/Demo"));
+    let given = server.given("fingerprints/Vendor.btsdk", &fixture("owners/Vendor.btsdk"));
+    let (first, rest) = given["sha256"].as_str().unwrap().split_at(2);
+    let file = server.config.data.join("objects").join(first).join(rest);
+    let kept = std::fs::read(&file).unwrap();
+    std::fs::remove_file(&file).unwrap();
+    server.sent("owners/in-library.crash");
+    server.settle();
+    let problems = server.get("/api/v1/projects/1/owner-sources").json()["problems"].clone();
+    let why = problems[0]["why"].as_str().unwrap();
+    assert!(why.starts_with(&format!("file {first}")) && why.contains("No such file"), "{why}");
+    assert!(!why.contains("objects"), "{why}");
+    std::fs::write(&file, kept).unwrap();
+    assert_eq!(server.check(), Vec::<String>::new());
+}
+
+#[test]
 fn the_page_takes_what_tells_whose_code_is_whose() {
     let server = Running::start();
     let cookie = server.log_in();

@@ -84,7 +84,7 @@ impl Files {
         match (number % 5, removable) {
             (0, _) => {
                 // Every other file of rules says nothing of the app.
-                let module = if number % 10 == 0 { "Shop" } else { "Other" };
+                let module = if number.is_multiple_of(10) { "Shop" } else { "Other" };
                 let rules =
                     format!("[[owner]]\nkind = \"sdk\"\nmodule = \"{module}\"\nname = \"Owner {number}\"\n");
                 there.rules.insert(rules.clone());
