@@ -48,6 +48,7 @@ pub(crate) struct App<'d> {
     contents: Vec<(Svma, Svma, usize, Content)>,
     pointers: Option<Pointers<'d>>,
     classes: Map<u64, Digest>,
+    superclasses: Map<u64, Svma>,
     imports: Map<u64, Digest>,
     /// What the image exports, and may call by way of a slot: stripping leaves it.
     pub(crate) exports: Map<u64, Svma>,
@@ -125,6 +126,7 @@ impl<'d> App<'d> {
             contents,
             pointers,
             classes: classes.objects,
+            superclasses: classes.superclasses,
             imports,
             exports,
             names,
@@ -242,6 +244,25 @@ impl<'d> App<'d> {
     /// The number of the one function that has a name.
     pub(crate) fn function_named(&self, name: Digest) -> Option<usize> {
         self.function_at(self.address_named(name)?)
+    }
+
+    /// The classes that the app defines, by the addresses of their objects.
+    pub(crate) fn classes(&self) -> impl Iterator<Item = (Svma, Digest)> {
+        self.classes.iter().map(|(address, class)| (Svma::new(*address), *class))
+    }
+
+    /// Where the object of a class's superclass lies, if the app defines both.
+    pub(crate) fn superclass_of(&self, class: Digest) -> Option<Svma> {
+        self.superclasses.get(&class.0).copied()
+    }
+
+    /// What a function mentions: functions and data of this app.
+    pub(crate) fn mentions(&self, function: &AppFunction) -> Vec<Svma> {
+        let mut found = Vec::new();
+        self.isa.references((function.start, self.code(function)), &mut |address| {
+            found.extend(self.behind(address));
+        });
+        found
     }
 
     /// Whether this is an import: a stub, or a slot.

@@ -20,6 +20,9 @@ const LEAST_CHANGED: usize = 8;
 /// and so many at least: what others take over from a library, or it from them, is less of it.
 const NAMED_CLASSES: usize = 75;
 const LEAST_CLASSES: usize = 8;
+/// Of very many classes fewer hundredths do, if they lie together as the library's would.
+const MANY_CLASSES: usize = 24;
+const NAMED_OF_MANY: usize = 50;
 /// So many hundredths of the library's methods of a class the app's class of that name must have.
 const NAMED_METHODS: usize = 50;
 
@@ -101,7 +104,11 @@ pub(super) fn renewed(work: &mut Work<'_, '_>) -> bool {
         }
     }
     there.retain(|class, (count, _)| known.get(class).is_some_and(|all| *count * 100 >= all * NAMED_METHODS));
-    if there.len() < LEAST_CLASSES || there.len() * 100 < known.len() * NAMED_CLASSES {
+    let is_there =
+        |least: usize, share: usize| there.len() >= least && there.len() * 100 >= known.len() * share;
+    if !is_there(LEAST_CLASSES, NAMED_CLASSES)
+        && !(is_there(MANY_CLASSES, NAMED_OF_MANY) && is_dense(work, &there))
+    {
         return false;
     }
     let mut places: Vec<(u32, How)> = there.into_values().flat_map(|(_, places)| places).collect();
@@ -110,6 +117,15 @@ pub(super) fn renewed(work: &mut Work<'_, '_>) -> bool {
         work.claim(u32::MAX, place, how);
     }
     true
+}
+
+/// Whether most methods from the first of these classes to the last are theirs.
+fn is_dense(work: &Work<'_, '_>, classes: &Map<u64, (usize, Vec<(u32, How)>)>) -> bool {
+    let places: Set<u32> =
+        classes.values().flat_map(|(_, places)| places.iter().map(|(place, _)| *place)).collect();
+    let (Some(first), Some(last)) = (places.iter().min(), places.iter().max()) else { return false };
+    let methods = (*first..=*last).filter(|place| has_method(work, *place)).count();
+    places.len() * 2 > methods
 }
 
 /// Functions that the app has by name, and with their body.
