@@ -11,6 +11,7 @@ use super::work::Work;
 use crate::app::Referent;
 use crate::fingerprint::{Target, index};
 use crate::hash::{Digest, Map, Set};
+use crate::objc::Method;
 use backtrail_core::Svma;
 
 /// What is found by one round may lead to more.
@@ -23,6 +24,10 @@ const INSIDE: u32 = 40;
 const RUN: usize = 4;
 /// Places from one of these to the next.
 const STEP: u32 = 8;
+/// Places from a function to one that it alone uses.
+const BESIDE: u32 = 16;
+/// Bytes before a pointer in a block's descriptor.
+const DESCRIPTOR: u64 = 24;
 /// Functions that are new in one place of an object file.
 const LONGEST: u32 = 120;
 /// So many hundredths of a category's methods must be known by name.
@@ -88,7 +93,7 @@ fn place_at(work: &Work<'_, '_>, address: Svma) -> Option<u32> {
     work.app.function_at(address).and_then(|place| u32::try_from(place).ok())
 }
 
-/// Methods of one class, or of one category whose class is another image's.
+/// Methods of one class, or of one category.
 struct Group {
     owner: Digest,
     /// Where the class's object lies; a category has none.
@@ -106,8 +111,10 @@ struct Group {
 
 struct Groups {
     all: Vec<Group>,
-    /// The classes and categories that are the library's.
+    /// The classes that are the library's.
     ours: Set<u64>,
+    /// The owners of methods that the known version has: classes and categories.
+    known: Set<u64>,
 }
 
 impl Groups {
@@ -123,7 +130,7 @@ impl Groups {
             })
             .collect();
         let objects: Map<u64, Svma> = work.app.classes().map(|(object, class)| (class.0, object)).collect();
-        let categories: Set<u64> = work.slice.methods.iter().map(|method| method.owner.0).collect();
+        let known: Set<u64> = work.slice.methods.iter().map(|method| method.owner.0).collect();
         let mut places: Map<u64, Vec<u32>> = Map::default();
         for (place, function) in (0u32..).zip(&work.app.functions) {
             let methods = work.app.methods.get(&function.start.get()).into_iter().flatten();
@@ -134,11 +141,11 @@ impl Groups {
             // One that several have was folded, and a category that is not known may be anybody's.
             if classes.len() > 1
                 || of_categories.len() > 1
-                || !of_categories.iter().all(|category| categories.contains(category))
+                || !of_categories.iter().all(|category| known.contains(category))
             {
                 continue;
             }
-            if let Some(owner) = classes.into_iter().chain(of_categories).next() {
+            if let Some(owner) = of_categories.into_iter().chain(classes).next() {
                 places.entry(owner).or_default().push(place);
             }
         }
@@ -154,8 +161,11 @@ impl Groups {
             is_used: false,
             is_taken: false,
         });
-        let mut groups =
-            Self { all: all.collect(), ours: work.slice.classes.iter().map(|class| class.0).collect() };
+        let mut groups = Self {
+            all: all.collect(),
+            ours: work.slice.classes.iter().map(|class| class.0).collect(),
+            known,
+        };
         groups.read_named(work);
         groups
     }
@@ -224,22 +234,26 @@ impl Groups {
                 called.into_iter().filter_map(|address| place_at(work, address)).any(is_ours)
             });
         }
-        let mut is_changed = true;
-        while is_changed {
-            is_changed = false;
-            for (number, group) in self.all.iter().enumerate() {
-                for other in &group.named {
-                    if used.get(number) == Some(&true) && used.get(*other) == Some(&false) {
-                        used[*other] = true;
-                        is_changed = true;
-                    }
-                    if users.get(*other) == Some(&true) && users.get(number) == Some(&false) {
-                        users[number] = true;
-                        is_changed = true;
+        let spread = |from: &mut Vec<bool>, edges: &dyn Fn(usize, usize) -> (usize, usize)| {
+            loop {
+                let before = from.iter().filter(|is_reached| **is_reached).count();
+                for (number, group) in self.all.iter().enumerate() {
+                    for other in &group.named {
+                        let (source, target) = edges(number, *other);
+                        if from.get(source) == Some(&true)
+                            && let Some(is_reached) = from.get_mut(target)
+                        {
+                            *is_reached = true;
+                        }
                     }
                 }
+                if from.iter().filter(|is_reached| **is_reached).count() == before {
+                    return;
+                }
             }
-        }
+        };
+        spread(&mut used, &|number, other| (number, other));
+        spread(&mut users, &|number, other| (other, number));
         for ((group, used), users) in self.all.iter_mut().zip(used).zip(users) {
             (group.is_used, group.uses_us) = (used, users);
         }
@@ -248,13 +262,16 @@ impl Groups {
     /// Whether this is a method of a class that is not the library's, as far as is known.
     fn is_somebodys(&self, work: &Work<'_, '_>, place: u32, besides: Digest) -> bool {
         let Some(function) = work.app_function(place) else { return true };
-        let methods = work.app.methods.get(&function.start.get()).into_iter().flatten();
-        work.at(place).is_none()
-            && methods.into_iter().any(|method| {
-                method.owner != besides
-                    && !self.ours.contains(&method.owner.0)
-                    && work.method(method.owner, method.selector).is_none()
-            })
+        let methods = work.app.methods.get(&function.start.get()).map(Vec::as_slice).unwrap_or_default();
+        let is_ours = |owner: Digest| owner == besides || self.ours.contains(&owner.0);
+        // Of a category of the library's class, what is new in it belongs to the category.
+        let is_extended = methods.iter().any(|method| is_ours(method.owner));
+        let is_others = |method: &Method| {
+            !is_ours(method.owner)
+                && !(is_extended && self.known.contains(&method.owner.0))
+                && work.method(method.owner, method.selector).is_none()
+        };
+        work.at(place).is_none() && methods.iter().any(is_others)
     }
 
     fn is_ours(&self, work: &Work<'_, '_>, number: usize) -> bool {
@@ -386,11 +403,26 @@ fn inside(work: &mut Work<'_, '_>, others: &Set<u32>) {
     }
 }
 
+/// Whether it is used nearby, as compilers put what a function alone uses beside it, and nowhere else; and calls nobody else. An
+/// order file may put anybody's function anywhere.
 fn is_closed(work: &Work<'_, '_>, place: u32, is_ours: &dyn Fn(u32) -> bool) -> bool {
     let Some(function) = work.app_function(place) else { return false };
+    let Some(end) = function.start.checked_add(1) else { return false };
+    let Some(slots) = work.app.pointed_from(function.start..end) else { return false };
+    let mut users: Vec<u32> = work.app.callers(index(place)).to_vec();
+    for (_, slot) in slots {
+        // The data that has the pointer: a block's descriptor, or the block.
+        let from = slot.get().saturating_sub(DESCRIPTOR);
+        let before = users.len();
+        users.extend(work.app.mentioned_by(Svma::new(from)..Svma::new(slot.get().saturating_add(1))));
+        if users.len() == before {
+            return false;
+        }
+    }
     let called = work.app.mentions(function);
     let mut called = called.into_iter().filter_map(|address| place_at(work, address));
-    work.app.callers(index(place)).iter().all(|caller| is_ours(*caller))
+    !users.is_empty()
+        && users.iter().all(|user| user.abs_diff(place) <= BESIDE && is_ours(*user))
         && called.all(|called| called == place || is_ours(called))
 }
 
