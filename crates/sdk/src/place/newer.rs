@@ -267,9 +267,8 @@ impl Groups {
         // Of a category of the library's class, what is new in it belongs to the category.
         let is_extended = methods.iter().any(|method| is_ours(method.owner));
         let is_others = |method: &Method| {
-            !is_ours(method.owner)
-                && !(is_extended && self.known.contains(&method.owner.0))
-                && work.method(method.owner, method.selector).is_none()
+            let is_known = is_ours(method.owner) || is_extended && self.known.contains(&method.owner.0);
+            !is_known && work.method(method.owner, method.selector).is_none()
         };
         work.at(place).is_none() && methods.iter().any(is_others)
     }

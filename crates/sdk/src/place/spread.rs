@@ -106,26 +106,25 @@ pub(super) fn renewed(work: &mut Work<'_, '_>) -> bool {
     there.retain(|class, (count, _)| known.get(class).is_some_and(|all| *count * 100 >= all * NAMED_METHODS));
     let is_there =
         |least: usize, share: usize| there.len() >= least && there.len() * 100 >= known.len() * share;
-    if !is_there(LEAST_CLASSES, NAMED_CLASSES)
-        && !(is_there(MANY_CLASSES, NAMED_OF_MANY) && is_dense(work, &there))
-    {
-        return false;
-    }
+    let is_nearly_all = has(LEAST_CLASSES, NAMED_CLASSES);
+    let is_many = has(MANY_CLASSES, NAMED_OF_MANY);
     let mut places: Vec<(u32, How)> = there.into_values().flat_map(|(_, places)| places).collect();
     places.sort_unstable();
+    let is_there = is_nearly_all || is_many && is_dense(work, &places);
+    if !is_there {
+        return false;
+    }
     for (place, how) in places {
         work.claim(u32::MAX, place, how);
     }
     true
 }
 
-/// Whether most methods from the first of these classes to the last are theirs.
-fn is_dense(work: &Work<'_, '_>, classes: &Map<u64, (usize, Vec<(u32, How)>)>) -> bool {
-    let places: Set<u32> =
-        classes.values().flat_map(|(_, places)| places.iter().map(|(place, _)| *place)).collect();
-    let (Some(first), Some(last)) = (places.iter().min(), places.iter().max()) else { return false };
-    let methods = (*first..=*last).filter(|place| has_method(work, *place)).count();
-    places.len() * 2 > methods
+/// Whether most methods from the first of these to the last are among them.
+fn is_dense(work: &Work<'_, '_>, methods: &[(u32, How)]) -> bool {
+    let (Some((first, _)), Some((last, _))) = (methods.first(), methods.last()) else { return false };
+    let places: Set<u32> = methods.iter().map(|(place, _)| *place).collect();
+    places.len() * 2 > (*first..=*last).filter(|place| has_method(work, *place)).count()
 }
 
 /// Functions that the app has by name, and with their body.
