@@ -482,6 +482,8 @@ fn imports(
     if let Some(pointers) = pointers {
         imports.extend(selector_stubs(object, isa, pointers, sections));
     }
+    let table = object.sections().iter().find(|section| section.name == ".got.plt");
+    let table = table.map(|section| section.address.start());
     // ELF names slots only; stubs are read. They have 16 bytes, or 12.
     const STEP: usize = 4;
     for (section, bytes) in object.sections().iter().zip(sections) {
@@ -495,12 +497,20 @@ fn imports(
                 break;
             };
             let slot = isa.stub_slot((address, code.get(..code.len().min(12)).unwrap_or_default()));
+            let slot = slot.or_else(|| slot_by_table(isa, table?, code));
             if let Some(name) = slot.and_then(|slot| imports.get(&slot.get()).copied()) {
                 imports.entry(address.get()).or_insert(name);
             }
         }
     }
     imports
+}
+
+/// The slot of a position-independent stub of i386: `jmp *offset(%ebx)`, where `%ebx` has the address of the table of slots.
+fn slot_by_table(isa: Isa, table: Svma, stub: &[u8]) -> Option<Svma> {
+    let offset = stub.strip_prefix(&[0xff, 0xa3])?.first_chunk()?;
+    let slot = table.get().wrapping_add_signed(i32::from_le_bytes(*offset).into());
+    matches!(isa, Isa::X86).then(|| Svma::new(slot))
 }
 
 /// Stubs that send one message each: code calls them by the name `_objc_msgSend$` with the selector.

@@ -104,8 +104,7 @@ pub(super) fn renewed(work: &mut Work<'_, '_>) -> bool {
         }
     }
     there.retain(|class, (count, _)| known.get(class).is_some_and(|all| *count * 100 >= all * NAMED_METHODS));
-    let is_there =
-        |least: usize, share: usize| there.len() >= least && there.len() * 100 >= known.len() * share;
+    let has = |least: usize, share: usize| there.len() >= least && there.len() * 100 >= known.len() * share;
     let is_nearly_all = has(LEAST_CLASSES, NAMED_CLASSES);
     let is_many = has(MANY_CLASSES, NAMED_OF_MANY);
     let mut places: Vec<(u32, How)> = there.into_values().flat_map(|(_, places)| places).collect();
