@@ -48,6 +48,7 @@ pub(crate) struct App<'d> {
     contents: Vec<(Svma, Svma, usize, Content)>,
     pointers: Option<Pointers<'d>>,
     classes: Map<u64, Digest>,
+    superclasses: Map<u64, Svma>,
     imports: Map<u64, Digest>,
     /// What the image exports, and may call by way of a slot: stripping leaves it.
     pub(crate) exports: Map<u64, Svma>,
@@ -125,6 +126,7 @@ impl<'d> App<'d> {
             contents,
             pointers,
             classes: classes.objects,
+            superclasses: classes.superclasses,
             imports,
             exports,
             names,
@@ -242,6 +244,25 @@ impl<'d> App<'d> {
     /// The number of the one function that has a name.
     pub(crate) fn function_named(&self, name: Digest) -> Option<usize> {
         self.function_at(self.address_named(name)?)
+    }
+
+    /// The classes that the app defines, by the addresses of their objects.
+    pub(crate) fn classes(&self) -> impl Iterator<Item = (Svma, Digest)> {
+        self.classes.iter().map(|(address, class)| (Svma::new(*address), *class))
+    }
+
+    /// Where the object of a class's superclass lies, if the app defines both.
+    pub(crate) fn superclass_of(&self, class: Digest) -> Option<Svma> {
+        self.superclasses.get(&class.0).copied()
+    }
+
+    /// What a function mentions: functions and data of this app.
+    pub(crate) fn mentions(&self, function: &AppFunction) -> Vec<Svma> {
+        let mut found = Vec::new();
+        self.isa.references((function.start, self.code(function)), &mut |address| {
+            found.extend(self.behind(address));
+        });
+        found
     }
 
     /// Whether this is an import: a stub, or a slot.
@@ -461,6 +482,8 @@ fn imports(
     if let Some(pointers) = pointers {
         imports.extend(selector_stubs(object, isa, pointers, sections));
     }
+    let table = object.sections().iter().find(|section| section.name == ".got.plt");
+    let table = table.map(|section| section.address.start());
     // ELF names slots only; stubs are read. They have 16 bytes, or 12.
     const STEP: usize = 4;
     for (section, bytes) in object.sections().iter().zip(sections) {
@@ -474,12 +497,20 @@ fn imports(
                 break;
             };
             let slot = isa.stub_slot((address, code.get(..code.len().min(12)).unwrap_or_default()));
+            let slot = slot.or_else(|| slot_by_table(isa, table?, code));
             if let Some(name) = slot.and_then(|slot| imports.get(&slot.get()).copied()) {
                 imports.entry(address.get()).or_insert(name);
             }
         }
     }
     imports
+}
+
+/// The slot of a position-independent stub of i386: `jmp *offset(%ebx)`, where `%ebx` has the address of the table of slots.
+fn slot_by_table(isa: Isa, table: Svma, stub: &[u8]) -> Option<Svma> {
+    let offset = stub.strip_prefix(&[0xff, 0xa3])?.first_chunk()?;
+    let slot = table.get().wrapping_add_signed(i32::from_le_bytes(*offset).into());
+    matches!(isa, Isa::X86).then(|| Svma::new(slot))
 }
 
 /// Stubs that send one message each: code calls them by the name `_objc_msgSend$` with the selector.

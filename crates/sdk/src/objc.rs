@@ -25,6 +25,8 @@ pub(crate) struct Classes {
     pub(crate) methods: Vec<Method>,
     /// Classes by the addresses of their objects.
     pub(crate) objects: Map<u64, Digest>,
+    /// By the hash of a class: where the object of its superclass lies, if that is in this image.
+    pub(crate) superclasses: Map<u64, Svma>,
 }
 
 impl Classes {
@@ -89,6 +91,9 @@ impl<'d> Reader<'_, 'd> {
         let data = self.data_of(class)?;
         let name = class_digest(self.string_at(self.name_of(data)?)?);
         self.found.objects.insert(class.get(), name);
+        if let Some(superclass) = self.pointers.read(self.field(class, 1)?) {
+            self.found.superclasses.insert(name.0, superclass);
+        }
         let methods = self.pointers.read(self.methods_of(data)?);
         self.list(methods, name, b'-');
         let meta = self.pointers.read(class).and_then(|meta| self.data_of(meta));

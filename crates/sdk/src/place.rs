@@ -5,6 +5,7 @@
 //! library's order; and what must be there, where nothing was left out. Never what is merely near.
 
 mod classes;
+mod newer;
 mod order;
 mod present;
 mod spread;
@@ -67,6 +68,7 @@ pub(crate) fn place(app: &App<'_>, slice: &Slice) -> Option<Placed> {
         return None;
     }
     if !work.is_there {
+        newer::fill(&mut work);
         return Some(Placed { claims: work.claims(), equal: 0, is_version: false });
     }
     if app.has_symbols() {
@@ -82,6 +84,9 @@ pub(crate) fn place(app: &App<'_>, slice: &Slice) -> Option<Placed> {
     spread::renewed(&mut work);
     spread::renamed(&mut work);
     spread::changed(&mut work);
+    if spread::is_contradicted(&mut work) {
+        newer::fill(&mut work);
+    }
     spread::folded(&mut work);
     let claims: Vec<(usize, How)> = work.claims();
     let equal = claims.iter().filter(|(_, how)| how.is_equal()).count();

@@ -264,6 +264,12 @@ fn elf_libraries_for_x86_64() {
     check(false, "x86_64-linux-gnu", &[&[], &["-Bsymbolic"], &["--gc-sections"]]);
 }
 
+/// Of a shared library for i386 all calls of what it exports go by way of stubs that find their slots by a register.
+#[test]
+fn elf_libraries_for_i386() {
+    check(false, "i686-linux-gnu", &[&[], &["-Bsymbolic"]]);
+}
+
 /// Seen with Debian's liblz4: its functions were taken for the assembler's labels, which begin with L in Mach-O.
 #[test]
 fn functions_of_elf_may_begin_as_mach_os_labels() {

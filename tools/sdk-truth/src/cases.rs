@@ -8,7 +8,9 @@ use backtrail_sdk::Fingerprint;
 
 use crate::app::{LLVM, Random, objects, run as run_program, tiny_objects};
 use crate::judge::{Linked, Owner, Score, judge};
-use crate::libraries::{DEVELOPMENT, FURTHER, HELD_OUT, Language, Library, VERSIONS};
+use crate::libraries::{
+    DEVELOPMENT, FURTHER, HELD_OUT, Language, Library, NEIGHBOURS, NEIGHBOURS_HELD_OUT, VERSIONS,
+};
 use crate::{Result, copies, elf, mine, speed, stamps};
 
 /// How an app is linked.
@@ -60,6 +62,10 @@ const WAYS: &[(Way, &str)] = &[
     (Way::TinyAlone, "app-tiny-alone"),
 ];
 
+/// The ways that apps with another version are linked in.
+const OTHER_VERSION: &[(Way, &str)] =
+    &[(Way::Exact, "exact"), (Way::Lazy, "lazy"), (Way::DeadStrip, "dead-strip"), (Way::Folded, "folded")];
+
 struct Options {
     show: usize,
     wanted: Vec<String>,
@@ -104,7 +110,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     for library in known.iter().filter(|library| options.takes(library.name)) {
         let fingerprint = library.fingerprint(&cache, library.name)?;
         for (way, name) in WAYS.iter().filter(|(_, name)| options.wants(name)) {
-            let score = case(&cache, &options, library, *way, name, std::slice::from_ref(&fingerprint))?;
+            let known = Known { name: library.name, fingerprint: &fingerprint, names: None };
+            let score = case(&cache, &options, library, (*way, name), &known)?;
             println!("{:<11} {name:<18} {}", library.name, score.line());
             match totals.iter_mut().find(|(known, _)| known == name) {
                 Some((_, total)) => total.add(&score),
@@ -113,7 +120,12 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         }
     }
     if known == DEVELOPMENT && options.wants("versions") {
-        versions(&cache, &options)?;
+        versions(&cache, &options, VERSIONS, &[(Way::Exact, "exact")])?;
+    }
+    for (name, pairs) in [("neighbours", NEIGHBOURS), ("neighbours-held-out", NEIGHBOURS_HELD_OUT)] {
+        if options.wanted.iter().any(|wanted| wanted == name) {
+            versions(&cache, &options, pairs, OTHER_VERSION)?;
+        }
     }
     if known == DEVELOPMENT && options.wants("several") {
         several(&cache, &options)?;
@@ -285,13 +297,20 @@ pub(crate) fn order_file(cache: &Path, arch: &str, library: &Library) -> Result<
     Ok(path)
 }
 
+/// What is known of the library that an app has.
+struct Known<'a> {
+    name: &'a str,
+    fingerprint: &'a Fingerprint,
+    /// Of another version: the names of its functions.
+    names: Option<&'a HashSet<String>>,
+}
+
 fn case(
     cache: &Path,
     options: &Options,
     library: &Library,
-    way: Way,
-    name: &str,
-    fingerprints: &[Fingerprint],
+    (way, name): (Way, &str),
+    known: &Known<'_>,
 ) -> Result<Score> {
     let arch = options.arch;
     let file = shown(&library.file(cache)?);
@@ -368,8 +387,9 @@ fn case(
     }
     let name = options.linked(&mut arguments, format!("{}-{name}", library.name));
     let link = link(cache, arch, &name, &arguments)?;
-    let owners = [Owner { path: &file, name: library.name }];
-    judge(link.linked(options.has_symbols), fingerprints, &owners, None, options.show)
+    let owners = [Owner { path: &file, name: known.name }];
+    let fingerprints = std::slice::from_ref(known.fingerprint);
+    judge(link.linked(options.has_symbols), fingerprints, &owners, known.names, options.show)
 }
 
 /// The names of a library's functions.
@@ -380,9 +400,10 @@ fn names(file: &str, arch: &str) -> Result<HashSet<String>> {
     Ok(String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect())
 }
 
-/// One version is known, another one is in the app.
-fn versions(cache: &Path, options: &Options) -> Result<()> {
-    for pair in VERSIONS {
+/// One version is known, another one is in the app, linked in each of these ways.
+fn versions(cache: &Path, options: &Options, pairs: &[(&str, &str)], ways: &[(Way, &str)]) -> Result<()> {
+    let mut totals: Vec<(&str, Score)> = Vec::new();
+    for pair in pairs {
         for (known, there) in [(pair.0, pair.1), (pair.1, pair.0)] {
             let (Some(known), Some(there)) = (Library::find(known), Library::find(there)) else { continue };
             if !options.takes(known.name) {
@@ -390,17 +411,22 @@ fn versions(cache: &Path, options: &Options) -> Result<()> {
             }
             let name = known.name.split('-').next().unwrap_or_default();
             let fingerprint = known.fingerprint(cache, name)?;
-            let mut arguments = exact_arguments(cache, options.arch, there)?;
-            let link_name = options.linked(&mut arguments, format!("{}-exact", there.name));
-            let link = link(cache, options.arch, &link_name, &arguments)?;
-            let file = shown(&there.file(cache)?);
-            let owners = [Owner { path: &file, name }];
             let names = names(&shown(&known.file(cache)?), options.arch)?;
-            let score =
-                judge(link.linked(options.has_symbols), &[fingerprint], &owners, Some(&names), options.show)?;
-            println!("{:<12} {:<18} {}", there.name, format!("by {}", known.version), score.line());
-            println!("{:31} {}", "", score.named_line());
+            for (way, way_name) in ways {
+                let known_as = Known { name, fingerprint: &fingerprint, names: Some(&names) };
+                let score = case(cache, options, there, (*way, way_name), &known_as)?;
+                let known = format!("by {}", known.version);
+                println!("{:<18} {known:<11} {way_name:<10} {}", there.name, score.line());
+                println!("{:41} {}", "", score.named_line());
+                match totals.iter_mut().find(|(known, _)| known == way_name) {
+                    Some((_, total)) => total.add(&score),
+                    None => totals.push((way_name, score)),
+                }
+            }
         }
+    }
+    for (way, score) in totals {
+        println!("{:<30} {way:<10} {}", "all versions", score.line());
     }
     Ok(())
 }

@@ -122,6 +122,178 @@ pub(crate) const FURTHER: &[Library] = &[
     },
 ];
 
+/// Versions of libraries that follow each other, for [`NEIGHBOURS`] and [`NEIGHBOURS_HELD_OUT`].
+pub(crate) const OF_NEIGHBOURS: &[Library] = &[
+    Library {
+        name: "jcore-2.1.1",
+        version: "2.1.1",
+        package: "jcore-react-native@1.3.7",
+        path: "package/ios/RCTJCoreModule/libjcore-ios-2.1.1.a",
+        language: Language::ObjectiveC,
+    },
+    Library {
+        name: "jcore-2.1.8",
+        version: "2.1.8",
+        package: "jcore-react-native@1.7.5",
+        path: "package/ios/RCTJCoreModule/libjcore-ios-2.1.8.a",
+        language: Language::ObjectiveC,
+    },
+    Library {
+        name: "jcore-2.4",
+        version: "2.4.0",
+        package: "jcore-react-native@1.9.0",
+        path: "package/ios/RCTJCoreModule/libjcore-ios-2.4.0.a",
+        language: Language::ObjectiveC,
+    },
+    Library {
+        name: "jcore-2.7",
+        version: "2.7.1",
+        package: "jcore-react-native@1.9.4",
+        path: "package/ios/RCTJCoreModule/libjcore-ios-2.7.1.a",
+        language: Language::ObjectiveC,
+    },
+    Library {
+        name: "jpush-3.2",
+        version: "3.2.8",
+        package: "jpush-react-native@2.8.0",
+        path: "package/ios/RCTJPushModule/libjpush-ios-3.2.8.a",
+        language: Language::ObjectiveC,
+    },
+    Library {
+        name: "jpush-3.7",
+        version: "3.7.4",
+        package: "jpush-react-native@2.8.7",
+        path: "package/ios/RCTJPushModule/libjpush-ios-3.7.4.a",
+        language: Language::ObjectiveC,
+    },
+    Library {
+        name: "jpush-5.4",
+        version: "5.4.0",
+        package: "jpush-react-native@3.1.1",
+        path: "package/ios/RCTJPushModule/jpush-ios-5.4.0.xcframework/ios-arm64/libJPushM.a",
+        language: Language::ObjectiveC,
+    },
+    Library {
+        name: "jpush-5.9",
+        version: "5.9.0",
+        package: "jpush-react-native@3.2.1",
+        path: "package/ios/RCTJPushModule/jpush-ios-5.9.0.xcframework/ios-arm64/libJPush.a",
+        language: Language::ObjectiveC,
+    },
+    Library {
+        name: "skia-150",
+        version: "150.0.0",
+        package: "react-native-skia-apple-ios@150.0.0",
+        path: "package/libs/libskia.xcframework/ios-arm64_arm64e/libskia.a",
+        language: Language::Cpp,
+    },
+    Library {
+        name: "skia-152",
+        version: "152.0.0",
+        package: "react-native-skia-apple-ios@152.0.0",
+        path: "package/libs/libskia.xcframework/ios-arm64_arm64e/libskia.a",
+        language: Language::Cpp,
+    },
+    Library {
+        name: "skottie-150",
+        version: "150.0.0",
+        package: "react-native-skia-apple-ios@150.0.0",
+        path: "package/libs/libskottie.xcframework/ios-arm64_arm64e/libskottie.a",
+        language: Language::Cpp,
+    },
+    Library {
+        name: "skottie-152",
+        version: "152.0.0",
+        package: "react-native-skia-apple-ios@152.0.0",
+        path: "package/libs/libskottie.xcframework/ios-arm64_arm64e/libskottie.a",
+        language: Language::Cpp,
+    },
+    Library {
+        name: "gltfio-1.9",
+        version: "1.9.0",
+        package: "react-native-filament@1.9.0",
+        path: "package/ios/libs/filament/lib/libgltfio_core.xcframework/ios-arm64/libgltfio_core.a",
+        language: Language::Cpp,
+    },
+    Library {
+        name: "gltfio-1.11",
+        version: "1.11.0",
+        package: "react-native-filament@1.11.0",
+        path: "package/ios/libs/filament/lib/libgltfio_core.xcframework/ios-arm64/libgltfio_core.a",
+        language: Language::Cpp,
+    },
+    Library {
+        name: "eaccount-2.4",
+        version: "2.4.8",
+        package: "jverification-react-native@2.4.8",
+        path: "package/ios/RCTJVerificationModule/EAccountApiSDK.framework/EAccountApiSDK",
+        language: Language::ObjectiveC,
+    },
+    Library {
+        name: "eaccount-2.8",
+        version: "2.8.8",
+        package: "jverification-react-native@2.8.8",
+        path: "package/ios/RCTJVerificationModule/EAccountApiSDK.xcframework/ios-arm64/EAccountApiSDK.framework/EAccountApiSDK",
+        language: Language::ObjectiveC,
+    },
+    Library {
+        name: "tyrz-2.4",
+        version: "2.4.8",
+        package: "jverification-react-native@2.4.8",
+        path: "package/ios/RCTJVerificationModule/TYRZUISDK.framework/TYRZUISDK",
+        language: Language::ObjectiveC,
+    },
+    Library {
+        name: "tyrz-2.8",
+        version: "2.8.8",
+        package: "jverification-react-native@2.8.8",
+        path: "package/ios/RCTJVerificationModule/TYRZUISDK.xcframework/ios-arm64_arm64e/TYRZUISDK.framework/TYRZUISDK",
+        language: Language::ObjectiveC,
+    },
+    Library {
+        name: "appsflyer-4.8",
+        version: "4.8.10",
+        package: "cordova-plugin-appsflyer-sdk@4.4.14",
+        path: "package/src/ios/libAppsFlyerLib.a",
+        language: Language::ObjectiveC,
+    },
+    Library {
+        name: "appsflyer-5.2",
+        version: "5.2.2",
+        package: "cordova-plugin-appsflyer-sdk@5.2.2",
+        path: "package/src/ios/libAppsFlyerLib.a",
+        language: Language::ObjectiveC,
+    },
+    Library {
+        name: "amaplocation-2.6.1",
+        version: "2.6.1",
+        package: "cordova-plugin-gaodelocation-chenyu@2.0.2",
+        path: "package/libs/ios/AMapLocationKit.framework/AMapLocationKit",
+        language: Language::ObjectiveC,
+    },
+    Library {
+        name: "amaplocation-2.6.4",
+        version: "2.6.4",
+        package: "cordova-plugin-gaodelocation-chenyu@2.0.7",
+        path: "package/libs/ios/AMapLocationKit.framework/AMapLocationKit",
+        language: Language::ObjectiveC,
+    },
+    Library {
+        name: "amapfoundation-1.4",
+        version: "1.4.3",
+        package: "cordova-plugin-gaodelocation-chenyu@2.0.2",
+        path: "package/libs/ios/AMapFoundationKit.framework/AMapFoundationKit",
+        language: Language::ObjectiveC,
+    },
+    Library {
+        name: "amapfoundation-1.6",
+        version: "1.6.1",
+        package: "cordova-plugin-gaodelocation-chenyu@2.0.7",
+        path: "package/libs/ios/AMapFoundationKit.framework/AMapFoundationKit",
+        language: Language::ObjectiveC,
+    },
+];
+
 /// One version is known, another one is in the app: each pair both ways.
 pub(crate) const VERSIONS: &[(&str, &str)] = &[
     ("wechat-old", "wechat"),
@@ -131,9 +303,32 @@ pub(crate) const VERSIONS: &[(&str, &str)] = &[
     ("sodium-1.5", "sodium"),
 ];
 
+/// The same of versions that follow each other, as closely as the packages have them.
+pub(crate) const NEIGHBOURS: &[(&str, &str)] = &[
+    ("jcore-2.1.1", "jcore-2.1.8"),
+    ("jcore-2.4", "jcore-2.7"),
+    ("jpush", "jpush-5.4"),
+    ("eaccount-2.4", "eaccount-2.8"),
+    ("skia-152", "skia"),
+    ("gltfio-1.9", "gltfio-1.11"),
+];
+
+/// Those that were not looked at before the rules for other versions stood.
+pub(crate) const NEIGHBOURS_HELD_OUT: &[(&str, &str)] = &[
+    ("jcore-2.1.8", "jcore-2.4"),
+    ("jpush-5.4", "jpush-5.9"),
+    ("jpush-3.2", "jpush-3.7"),
+    ("amaplocation-2.6.1", "amaplocation-2.6.4"),
+    ("amapfoundation-1.4", "amapfoundation-1.6"),
+    ("tyrz-2.4", "tyrz-2.8"),
+    ("appsflyer-4.8", "appsflyer-5.2"),
+    ("skia-150", "skia-152"),
+    ("skottie-150", "skottie-152"),
+];
+
 impl Library {
     pub(crate) fn find(name: &str) -> Option<&'static Self> {
-        DEVELOPMENT.iter().chain(FURTHER).find(|library| library.name == name)
+        DEVELOPMENT.iter().chain(FURTHER).chain(OF_NEIGHBOURS).find(|library| library.name == name)
     }
 
     pub(crate) fn file(&self, cache: &Path) -> Result<PathBuf> {

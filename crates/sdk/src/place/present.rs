@@ -30,7 +30,13 @@ pub(super) fn fill(work: &mut Work<'_, '_>) {
         if is_complete(work, &members, &bodies) {
             members.extend(0..u32::try_from(work.slice.members.len()).unwrap_or(u32::MAX));
         }
-        if !is_whole(work, &members, &bodies, &places) || !claim(work, &members, &copies, &bodies, &places) {
+        if !is_whole(work, &members, &bodies, &places) {
+            return;
+        }
+        let mut islands = Vec::new();
+        if !claim(work, &members, &copies, &bodies, &places, &mut islands)
+            && !super::weak::claim_islands(work, &islands, &copies)
+        {
             return;
         }
         super::spread::calls(work);
@@ -143,13 +149,15 @@ fn is_whole(
     unused >= LEAST_UNUSED
 }
 
-/// Claims the places of bodies that have as many functions as places. Tells whether there were any.
+/// Claims the places of bodies that have as many functions as places. Tells whether there were any. `islands` gets the weak ones of which it has
+/// to be seen who mentions them.
 fn claim(
     work: &mut Work<'_, '_>,
     members: &Set<u32>,
     copies: &Map<u64, Vec<u32>>,
     bodies: &Map<Key, Vec<u32>>,
     places: &Map<Key, Vec<u32>>,
+    islands: &mut Vec<(u32, u32)>,
 ) -> bool {
     let is_folded = is_folded(work, bodies, places);
     let mut keys: Vec<Key> = places.keys().copied().collect();
@@ -169,13 +177,18 @@ fn claim(
         // One of an object file that nothing else is known of may be missing, a weak one may be the app's, which then mentions it.
         let is_certain = functions.iter().all(is_there)
             && open.iter().all(|place| !work.is_foreign(*place) && !has_method(work, *place))
-            && (!has_weak || !is_folded && open.iter().all(|place| is_unmentioned(work, *place)));
+            && !(has_weak && is_folded);
         let is_all = if is_folded {
             functions.len() == 1 && open.len() == 1 && missing.len() == 1
         } else {
             !open.is_empty() && open.len() == missing.len()
         };
         if !is_certain || !is_all {
+            continue;
+        }
+        if has_weak && !open.iter().all(|place| is_unmentioned(work, *place)) {
+            let number = |function: u32| if functions.len() == 1 { function } else { u32::MAX };
+            islands.extend(missing.iter().zip(&open).map(|(function, place)| (number(*function), *place)));
             continue;
         }
         is_changed = true;

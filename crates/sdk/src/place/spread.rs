@@ -20,6 +20,9 @@ const LEAST_CHANGED: usize = 8;
 /// and so many at least: what others take over from a library, or it from them, is less of it.
 const NAMED_CLASSES: usize = 75;
 const LEAST_CLASSES: usize = 8;
+/// Of very many classes fewer hundredths do, if they lie together as the library's would.
+const MANY_CLASSES: usize = 24;
+const NAMED_OF_MANY: usize = 50;
 /// So many hundredths of the library's methods of a class the app's class of that name must have.
 const NAMED_METHODS: usize = 50;
 
@@ -101,15 +104,26 @@ pub(super) fn renewed(work: &mut Work<'_, '_>) -> bool {
         }
     }
     there.retain(|class, (count, _)| known.get(class).is_some_and(|all| *count * 100 >= all * NAMED_METHODS));
-    if there.len() < LEAST_CLASSES || there.len() * 100 < known.len() * NAMED_CLASSES {
-        return false;
-    }
+    let has = |least: usize, share: usize| there.len() >= least && there.len() * 100 >= known.len() * share;
+    let is_nearly_all = has(LEAST_CLASSES, NAMED_CLASSES);
+    let is_many = has(MANY_CLASSES, NAMED_OF_MANY);
     let mut places: Vec<(u32, How)> = there.into_values().flat_map(|(_, places)| places).collect();
     places.sort_unstable();
+    let is_there = is_nearly_all || is_many && is_dense(work, &places);
+    if !is_there {
+        return false;
+    }
     for (place, how) in places {
         work.claim(u32::MAX, place, how);
     }
     true
+}
+
+/// Whether most methods from the first of these to the last are among them.
+fn is_dense(work: &Work<'_, '_>, methods: &[(u32, How)]) -> bool {
+    let (Some((first, _)), Some((last, _))) = (methods.first(), methods.last()) else { return false };
+    let places: Set<u32> = methods.iter().map(|(place, _)| *place).collect();
+    places.len() * 2 > (*first..=*last).filter(|place| has_method(work, *place)).count()
 }
 
 /// Functions that the app has by name, and with their body.

@@ -32,6 +32,28 @@ pub(super) fn fill(work: &mut Work<'_, '_>) {
     }
 }
 
+/// Claims functions that must be the library's if they are nobody else's, and what they lead to, if only the library and they themselves mention
+/// them. Tells whether there were any. A function that is none in particular has no number.
+pub(super) fn claim_islands(
+    work: &mut Work<'_, '_>,
+    seeds: &[(u32, u32)],
+    copies: &Map<u64, Vec<u32>>,
+) -> bool {
+    let mut found = WeakCandidates::default();
+    for (function, place) in seeds {
+        found.functions.insert(*place, *function);
+    }
+    found.collect(work, copies);
+    found.drop_others(work);
+    let mut claimed: Vec<(u32, u32)> =
+        found.functions.into_iter().map(|(place, function)| (function, place)).collect();
+    claimed.sort_unstable();
+    for (function, place) in &claimed {
+        work.claim(*function, *place, How::Present);
+    }
+    !claimed.is_empty()
+}
+
 /// The library's weak functions by name: each object file may have a copy, compiled its own way.
 pub(super) fn copies(work: &Work<'_, '_>) -> Map<u64, Vec<u32>> {
     let mut copies: Map<u64, Vec<u32>> = Map::default();
@@ -59,6 +81,7 @@ impl WeakCandidates {
     fn collect(&mut self, work: &mut Work<'_, '_>, copies: &Map<u64, Vec<u32>>) {
         let placed = work.placed().filter(|(_, _, how)| how.is_equal());
         let mut open: Vec<(u32, u32)> = placed.map(|(function, place, _)| (function, place)).collect();
+        open.extend(self.functions.iter().map(|(place, function)| (*function, *place)));
         let mut known: Vec<(u32, Svma)> = work
             .data_at
             .iter()
