@@ -35,7 +35,7 @@ use kind::{Kind, kind_of, message_of};
 use parts::Parts;
 pub use places::telling_stack;
 use places::{Found, Level, Places};
-use stated::{is_general, stated};
+use stated::{is_general, missing, stated};
 
 /// The version of the rules that made a key, in front of it. Reports that no later rule is about keep the keys that they had, so
 /// that groups which were stored stay what they are.
@@ -126,8 +126,10 @@ pub fn group_and_begins(report: &Report) -> (Option<Group>, Begins) {
 fn by_places(report: &Report, kind: &Kind, places: &Places<'_>) -> (Option<Group>, Begins) {
     let mut why = vec![format!("sort of event: {}", kind.key())];
     let parts = Parts::of(report, places);
-    let event =
-        format!("{}{}{}", if places.is_recursion { "recursion " } else { "" }, kind.key(), places.via());
+    let missing = missing_of(report, kind);
+    let lacks = missing.as_ref().map(|name| format!(" {name}")).unwrap_or_default();
+    let recursion = if places.is_recursion { "recursion " } else { "" };
+    let event = format!("{recursion}{}{}{lacks}", kind.key(), places.via());
     why.push(places.why());
     why.extend(parts.why.iter().cloned());
     let spots = places.spots(report);
@@ -139,13 +141,14 @@ fn by_places(report: &Report, kind: &Kind, places: &Places<'_>) -> (Option<Group
     let key = match &stated {
         Some(stated) => {
             why.push(format!("the words name a place, which counts for the key: {}", stated.place));
-            let parts = [spots.as_slice(), &[stated.place.clone()]].concat();
+            let parts = [spots.as_slice(), std::slice::from_ref(&stated.place)].concat();
             key_of(FIFTH, "k", &event, &parts)
         }
+        None if missing.is_some() => key_of(FIFTH, "k", &event, &spots),
         None => key_of(places.version_of_places(report), "k", &event, &spots),
     };
     let by_names = match () {
-        () if parts.is_fifth => FIFTH,
+        () if parts.is_fifth || missing.is_some() => FIFTH,
         () if parts.is_continued => FOURTH,
         () => places.version(report),
     };
@@ -184,7 +187,11 @@ fn by_words(report: &Report, kind: &Kind) -> Option<Group> {
         if is_general(words.as_deref().unwrap_or_default()) { stated.place } else { stated.file }
     });
     parts.extend(stated.clone());
-    let at = stated.as_ref().map(|at| format!(" at {at}")).unwrap_or_default();
+    let missing = missing_of(report, kind);
+    parts.extend(missing.clone());
+    let at = stated.as_ref().map(|at| format!(" at {at}"));
+    let lacks = missing.as_ref().map(|name| format!(", without {name}"));
+    let at = at.or(lacks).unwrap_or_default();
     let why = vec![
         format!("sort of event: {}", kind.key()),
         format!(
@@ -192,8 +199,14 @@ fn by_words(report: &Report, kind: &Kind) -> Option<Group> {
             words.unwrap_or_default()
         ),
     ];
-    let key = key_of(if stated.is_some() { FIFTH } else { FIRST }, "w", &kind.key(), &parts);
+    let key =
+        key_of(if stated.is_some() || missing.is_some() { FIFTH } else { FIRST }, "w", &kind.key(), &parts);
     Some(Group { symbol_key: Some(key.clone()), key, kind: kind.key(), place: stated, why })
+}
+
+/// What a program lacks that Apple's loader ended.
+fn missing_of(report: &Report, kind: &Kind) -> Option<String> {
+    if kind.is_loaders() { missing(report) } else { None }
 }
 
 /// Places that people are shown of a key.

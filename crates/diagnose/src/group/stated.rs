@@ -3,7 +3,9 @@
 //! A line moves with every release, so that such a place is in no key by names. Without names it is as good as a place in the build, and better
 //! where the innermost places are those of the runtime's own functions: these are the same for all bugs.
 
+use super::name::normalised_message;
 use super::places::short_path;
+use crate::explain::kill::account;
 use backtrail_model::{Report, Source};
 
 /// Lines looked at.
@@ -82,6 +84,19 @@ impl Stated {
         let file = short_path(path).to_owned();
         Self { place: format!("{file}:{line}"), file, is_panic: false }
     }
+}
+
+/// The library or symbol that Apple's loader did not find, in short: programs that lack another one have the same stack and code.
+pub(super) fn missing(report: &Report) -> Option<String> {
+    let account = account(report);
+    let info = report.app_info.iter().flat_map(|info| &info.lines).map(String::as_str);
+    let sections = report.sections.iter().flat_map(|section| section.text.lines());
+    let mut lines = account.lines().chain(info).chain(sections).take(4 * MAX_LINES);
+    let name = lines.find_map(|line| {
+        let told = ["Library not loaded:", "Symbol not found:"].iter().find_map(|mark| line.split_once(mark));
+        Some(told?.1.trim()).filter(|name| !name.is_empty())
+    })?;
+    Some(normalised_message(name.rsplit('/').next().unwrap_or(name)))
 }
 
 /// How messages of Rust's own library begin, without numbers: any program has several places that say the same.

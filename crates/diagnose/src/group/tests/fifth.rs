@@ -174,3 +174,23 @@ fn names_of_files_are_no_names() {
         assert_eq!(group.symbol_key, None, "{name}");
     }
 }
+
+/// Seen in two apps' reports without a process: what they lacked was the same group.
+#[test]
+fn libraries_that_are_missing_are_different_bugs() {
+    let of = |path: &str, frames: &str| {
+        let build = report("EXC_CRASH", "SIGABRT").termination("DYLD", 1, "Library missing");
+        keys(&build.frames(frames).with(|report| {
+            let told = format!("Library not loaded: {path}");
+            report.termination.as_mut().unwrap().details.push(told);
+        }))
+    };
+    for frames in ["", "dyld __abort_with_payload\ndyld fail\ndyld prepare\ndyld start"] {
+        let one = of("@rpath/libCart.dylib", frames);
+        assert_ne!(one.key, of("@rpath/libShop.dylib", frames).key, "{frames}");
+        assert_ne!(one.symbol_key, of("@rpath/libShop.dylib", frames).symbol_key, "{frames}");
+        // Wherever it was looked for.
+        assert_eq!(one.symbol_key, of("/usr/local/lib/libCart.dylib", frames).symbol_key, "{frames}");
+        assert!(one.key.starts_with("5:"));
+    }
+}
