@@ -194,7 +194,7 @@ pub(crate) fn run(args: &Group, colour: Colour, console: &Console) -> Result<Out
 /// The inputs, in one order whichever they are named in: what is written is the same then.
 pub(super) fn sorted(paths: &[PathBuf], console: &Console) -> Result<Vec<Input>, Failure> {
     let mut inputs = reports::inputs(&input::distinct(paths), console)?;
-    inputs.sort_by(Input::by_name);
+    inputs.sort_unstable_by(Input::by_name);
     Ok(inputs)
 }
 
