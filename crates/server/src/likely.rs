@@ -4,11 +4,8 @@
 //! when somebody looks at it. Issues that got no report since the server knows of this are not compared.
 
 use crate::database::{Connection, Result, params};
-use backtrail::groups::{Fit, fit};
+use backtrail::groups::{Fit, MAX_WORDS, fit};
 use backtrail::{Begins, ShownSort};
-
-/// Different words of one issue that are kept.
-const MAX_WORDS: i64 = 128;
 
 /// In the place of a digest: the issue has more words.
 const MORE_WORDS: &str = "*";
@@ -37,6 +34,7 @@ pub(crate) fn learn(connection: &Connection, project: i64, issue: i64, begins: &
             params![project, words, issue],
             |row| Ok((row.get(0)?, row.get(1)?)),
         )?;
+        let kept = usize::try_from(kept).unwrap_or_default();
         if !known && kept <= MAX_WORDS {
             let digest = if kept < MAX_WORDS { words.as_str() } else { MORE_WORDS };
             insert(connection, project, digest, true, issue)?;

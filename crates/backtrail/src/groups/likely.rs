@@ -14,8 +14,9 @@ use std::convert::Infallible;
 /// 100 cases then.
 pub(super) const LEAST: u64 = 18;
 
-/// Different words of one group that are kept; those with the smallest digests, whichever came first.
-const MAX_WORDS: usize = 128;
+/// Different words of one group that are kept: with more of them, any words may be the group's. Here those with the smallest digests are
+/// kept, whichever came first.
+pub const MAX_WORDS: usize = 128;
 
 /// Different things that the cut stacks of one group show.
 const MAX_SHOWN: usize = 64;
@@ -110,6 +111,18 @@ impl Evidence {
         }
     }
 
+    /// What was read from a file, as this run would have kept it. `None` where counts are larger than the number of reports, which no run
+    /// writes.
+    pub(super) fn checked(mut self, count: u64) -> Option<Self> {
+        let is_possible = |times: &u64| (1..=count).contains(times);
+        if !self.begins.values().chain(self.words.values()).all(is_possible) || self.cut > count {
+            return None;
+        }
+        self.keep_words();
+        self.shown = checked_shown(self.shown, self.cut, MAX_SHOWN)?;
+        Some(self)
+    }
+
     /// What all of the group's reports show, which is nothing where one of them is whole.
     fn all_shown(&self, count: u64) -> Option<&[(Lacking, u64)]> {
         let is_all = self.cut == count && self.shown.iter().map(|(_, times)| times).sum::<u64>() == count;
@@ -131,6 +144,21 @@ pub(super) fn count_shown(shown: &mut Vec<(Lacking, u64)>, lacking: Lacking, tim
         }
         Err(_) => {}
     }
+}
+
+/// A list that was read from a file, in the order that counting needs. `None` where it has more reports than there were.
+pub(super) fn checked_shown(
+    read: Vec<(Lacking, u64)>,
+    reports: u64,
+    most: usize,
+) -> Option<Vec<(Lacking, u64)>> {
+    let mut shown = Vec::new();
+    let mut sum = 0_u64;
+    for (lacking, times) in read {
+        sum = sum.checked_add(times)?;
+        count_shown(&mut shown, lacking, times, most);
+    }
+    (sum <= reports).then_some(shown)
 }
 
 /// What is said of a group beside its own reports, and of a report that was cut.

@@ -8,13 +8,13 @@ mod likely;
 mod time;
 
 pub use diff::{Change, ChangeKind, GroupDiff};
-pub use likely::{Fit, Likely, fit};
+pub use likely::{Fit, Likely, MAX_WORDS, fit};
 
 use crate::analysis::Grouped;
 use crate::json::Origin;
 use backtrail_diagnose::{Begins, Group, GroupRef, Groups};
 use backtrail_model::Report;
-use likely::{Evidence, Index, Lacking, MAX_APART, count_shown};
+use likely::{Evidence, Index, Lacking, MAX_APART, checked_shown, count_shown};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -27,6 +27,9 @@ const MAX_COUNTED: usize = 128;
 
 /// What further ones are counted as.
 const OTHERS: &str = "(others)";
+
+/// Reports of a document that is read. With no more, counts never overflow, and comparing two documents takes seconds.
+const MAX_REPORTS: u64 = 1 << 32;
 
 /// Reports that nothing tells apart that are named.
 const MAX_NAMED: usize = 16;
@@ -260,7 +263,7 @@ impl GroupTable {
     /// The table that a document was written from.
     ///
     /// # Errors
-    /// Where it is no such document.
+    /// Where it is no such document, or one whose numbers contradict each other.
     pub fn of_document(json: &[u8]) -> Result<(Self, Option<Done>), GroupsError> {
         let document: GroupsJson<GroupRow> =
             serde_json::from_slice(json).map_err(|error| GroupsError(error.to_string()))?;
@@ -268,12 +271,16 @@ impl GroupTable {
             let found = document.schema;
             return Err(GroupsError(format!("expected the schema {GROUPS_SCHEMA}, found {found:?}")));
         }
+        document.check()?;
         let mut table = Self { reports: document.reports, apart: document.apart, ..Self::default() };
+        table.apart.examples.truncate(MAX_NAMED);
         table.is_blind = document.begins.is_none() && document.reports > 0;
         let begins = document.begins.unwrap_or_default();
-        table.apart_shown = begins.apart;
+        let damaged = || GroupsError("more reports begin in some way than there are".to_owned());
+        table.apart_shown = checked_shown(begins.apart, table.apart.count, MAX_APART).ok_or_else(damaged)?;
         let evidence = begins.groups.into_iter().chain(std::iter::repeat_with(Evidence::default));
         for (row, evidence) in document.groups.into_iter().zip(evidence) {
+            let evidence = evidence.checked(row.count).ok_or_else(damaged)?;
             table.restore(row, evidence);
         }
         Ok((table, document.done))
@@ -310,6 +317,34 @@ pub struct Done {
     pub inputs: usize,
     /// The last of them, by name.
     pub last: String,
+    /// All of their names, in short. Files of earlier versions have none.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub names: Option<InputNames>,
+}
+
+/// The names of inputs, in order, as one number: FNV-1a, which is the same for every run and every build.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct InputNames(u64);
+
+impl InputNames {
+    /// Of no inputs.
+    pub fn new() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+
+    /// The next input.
+    pub fn add(&mut self, name: &str) {
+        // No name has the last byte, so that names do not run into each other.
+        for byte in name.bytes().chain([0xff]) {
+            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+}
+
+impl Default for InputNames {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 /// The document of groups.
@@ -325,6 +360,34 @@ pub struct GroupsJson<R> {
     /// How the groups' reports begin, in that file.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     begins: Option<StateOfBegins>,
+}
+
+impl GroupsJson<GroupRow> {
+    /// Looks for what no run writes. A file may have been damaged, and counts that are wrong would stay so.
+    fn check(&self) -> Result<(), GroupsError> {
+        let mut sum = self.apart.count;
+        for row in &self.groups {
+            let counted = [&row.versions, &row.systems].map(|counted| sum_of(counted.values()));
+            if row.count == 0 || counted.iter().any(|it| *it != Some(row.count)) {
+                let id = &row.id;
+                return Err(GroupsError(format!("group {id:?}: its counts contradict each other")));
+            }
+            sum = sum.saturating_add(row.count);
+        }
+        match self.reports {
+            reports if reports > MAX_REPORTS => {
+                Err(GroupsError(format!("expected at most {MAX_REPORTS} reports, found {reports}")))
+            }
+            reports if reports != sum => {
+                Err(GroupsError(format!("expected {reports} reports in its groups, found {sum}")))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn sum_of<'c>(mut counts: impl Iterator<Item = &'c u64>) -> Option<u64> {
+    counts.try_fold(0_u64, |sum, count| sum.checked_add(*count))
 }
 
 /// What is kept of how reports begin; of groups in the order of the document's.
@@ -431,6 +494,41 @@ mod tests {
         assert_eq!(done, None);
         assert_eq!(serde_json::to_vec(&read.document()).unwrap(), json);
         assert!(GroupTable::of_document(b"{\"schema\":\"x\"}").is_err());
+    }
+
+    /// Such a file would go on counting from there, up to an overflow.
+    #[test]
+    fn a_document_that_contradicts_itself_is_refused() {
+        let whole = serde_json::to_value(table().state(Done::default())).unwrap();
+        let of = |change: &dyn Fn(&mut serde_json::Value)| {
+            let mut json = whole.clone();
+            change(&mut json);
+            GroupTable::of_document(&serde_json::to_vec(&json).unwrap()).map(|_| ()).map_err(|error| error.0)
+        };
+        assert_eq!(of(&|_| {}), Ok(()));
+        let error = of(&|json| json["reports"] = 6.into()).unwrap_err();
+        assert_eq!(error, "expected 6 reports in its groups, found 5");
+        assert!(of(&|json| json["reports"] = u64::MAX.into()).unwrap_err().contains("at most"));
+        assert!(of(&|json| json["groups"][0]["count"] = u64::MAX.into()).unwrap_err().contains("contradict"));
+        assert!(
+            of(&|json| json["groups"][0]["versions"]["1"] = 9.into()).unwrap_err().contains("contradict")
+        );
+        assert!(of(&|json| json["groups"][0]["count"] = 0.into()).is_err());
+        let many = |json: &mut serde_json::Value| json["begins"]["groups"][0]["cut"] = 9.into();
+        assert!(of(&many).unwrap_err().contains("than there are"));
+    }
+
+    #[test]
+    fn names_of_inputs_do_not_run_into_each_other() {
+        let of = |names: &[&str]| {
+            let mut all = InputNames::new();
+            names.iter().for_each(|name| all.add(name));
+            all
+        };
+        assert_eq!(of(&["a", "b"]), of(&["a", "b"]));
+        for other in [&["ab"][..], &["b", "a"], &["a"], &["a", "b", ""]] {
+            assert_ne!(of(&["a", "b"]), of(other), "{other:?}");
+        }
     }
 
     #[test]

@@ -10,9 +10,10 @@ use crate::io::output::{Sink, Target, write_file};
 use crate::io::progress::Meter;
 use crate::io::text::Text;
 use crate::outcome::{Failure, Outcome};
+use crate::render::group_counts::{self, Counted};
 use crate::render::groups as render;
 use crate::tally::Tally;
-use backtrail::groups::{ChangeKind, Done, GroupTable};
+use backtrail::groups::{ChangeKind, Done, GroupTable, InputNames};
 use backtrail::json::{Origin, write_line};
 use backtrail::{Grouped, Limits, Rules, Symbols};
 use clap::{Args, ValueEnum};
@@ -117,12 +118,11 @@ pub(crate) fn run(args: &Group, colour: Colour, console: &Console) -> Result<Out
     if args.diff.is_some() && matches!(args.format, GroupFormat::Csv | GroupFormat::Html) {
         return Err(Failure::Input("--diff has no such form: expected --format text or json".to_owned()));
     }
+    if args.by != By::Group && args.format == GroupFormat::Html {
+        return Err(Failure::Input("--by has no such form: expected --format text, json or csv".to_owned()));
+    }
     let earlier = args.diff.as_deref().map(earlier).transpose()?;
-    let inputs = if args.reports.is_empty() {
-        Vec::new()
-    } else {
-        reports::inputs(&input::distinct(&args.reports), console)?
-    };
+    let inputs = if args.reports.is_empty() { Vec::new() } else { sorted(&args.reports, console)? };
     let own = [&args.state, &args.diff].into_iter().flatten().map(PathBuf::as_path);
     let files = inputs.iter().filter_map(Input::path).chain(args.symbols.iter().map(PathBuf::as_path));
     let files = InputFiles::new(files.chain(args.rules.path()).chain(args.libraries.paths()));
@@ -142,6 +142,7 @@ pub(crate) fn run(args: &Group, colour: Colour, console: &Console) -> Result<Out
         symbols: &symbols,
         rules: &rules,
         table: GroupTable::new(),
+        names: InputNames::new(),
         tally: Tally::default(),
         console,
     };
@@ -165,12 +166,16 @@ pub(crate) fn run(args: &Group, colour: Colour, console: &Console) -> Result<Out
     match (&diff, args.format) {
         (Some(diff), GroupFormat::Json) => document(&mut out, |json| write_line(json, diff))?,
         (Some(diff), _) => render::write_diff(&mut Text::new(&mut out, style), diff)?,
-        (None, GroupFormat::Json) => document(&mut out, |json| write_line(json, &table.document()))?,
-        (None, GroupFormat::Csv) => render::write_csv(&mut out, &table)?,
         (None, GroupFormat::Html) => write_pages(&table, &mut sink)?,
-        (None, GroupFormat::Text) => match args.by {
-            By::Group => render::write_table(&mut Text::new(&mut out, style), &table)?,
-            by => render::write_by(&mut Text::new(&mut out, style), &table, counted(by))?,
+        (None, format) => match (counted(args.by), format) {
+            (None, GroupFormat::Json) => document(&mut out, |json| write_line(json, &table.document()))?,
+            (None, GroupFormat::Csv) => render::write_csv(&mut out, &table)?,
+            (None, _) => render::write_table(&mut Text::new(&mut out, style), &table)?,
+            (Some(by), GroupFormat::Json) => {
+                document(&mut out, |json| write_line(json, &group_counts::document(&table, by)))?;
+            }
+            (Some(by), GroupFormat::Csv) => group_counts::write_csv(&mut out, &table, by)?,
+            (Some(by), _) => group_counts::write(&mut Text::new(&mut out, style), &table, by)?,
         },
     }
     if args.format != GroupFormat::Html {
@@ -186,12 +191,21 @@ pub(crate) fn run(args: &Group, colour: Colour, console: &Console) -> Result<Out
     Ok(outcome)
 }
 
-fn counted(by: By) -> render::Counted {
+/// The inputs, in one order whichever they are named in: what is written is the same then.
+pub(super) fn sorted(paths: &[PathBuf], console: &Console) -> Result<Vec<Input>, Failure> {
+    let mut inputs = reports::inputs(&input::distinct(paths), console)?;
+    inputs.sort_unstable_by(Input::by_name);
+    Ok(inputs)
+}
+
+/// What reports are counted by, other than by their group.
+fn counted(by: By) -> Option<Counted> {
     match by {
-        By::Group | By::Kind => render::Counted::Kind,
-        By::Owner => render::Counted::Owner,
-        By::Version => render::Counted::Version,
-        By::Os => render::Counted::System,
+        By::Group => None,
+        By::Kind => Some(Counted::Kind),
+        By::Owner => Some(Counted::Owner),
+        By::Version => Some(Counted::Version),
+        By::Os => Some(Counted::System),
     }
 }
 
@@ -227,6 +241,8 @@ struct Work<'a> {
     symbols: &'a Symbols,
     rules: &'a Rules,
     table: GroupTable,
+    /// Of the inputs that were added.
+    names: InputNames,
     tally: Tally,
     console: &'a Console,
 }
@@ -259,6 +275,7 @@ impl Work<'_> {
 
     fn add(&mut self, input: &Input, parts: Vec<Part<Grouped>>) {
         let name = input.name();
+        self.names.add(&name);
         for part in parts {
             let shown = part_name(&name, part.number);
             match part.result {
@@ -283,8 +300,11 @@ impl Work<'_> {
         let (table, done) = GroupTable::of_document(&bytes)
             .map_err(|error| Failure::Input(format!("{}: {error}", path.display())))?;
         let done = done.unwrap_or_default();
-        let last = done.inputs.checked_sub(1).and_then(|last| inputs.get(last));
-        if last.is_none_or(|last| last.name() != done.last) {
+        let read = inputs.get(..done.inputs).filter(|read| !read.is_empty()).unwrap_or_default();
+        let mut names = InputNames::new();
+        read.iter().for_each(|input| names.add(&input.name()));
+        let is_same = read.last().is_some_and(|last| last.name() == done.last);
+        if !is_same || done.names.is_some_and(|of_earlier| of_earlier != names) {
             self.console.warn(format_args!("{}: is of other inputs; all are read again", path.display()));
             return Ok(0);
         }
@@ -292,13 +312,15 @@ impl Work<'_> {
             self.tally.read(Outcome::Done);
         }
         self.table = table;
+        self.names = names;
         Ok(done.inputs)
     }
 
     fn save(&self, inputs: &[Input], done: usize) -> Result<(), Failure> {
         let Some(path) = self.args.state.as_deref() else { return Ok(()) };
         let last = done.checked_sub(1).and_then(|last| inputs.get(last)).map(Input::name);
-        let json = self.table.state(Done { inputs: done, last: last.unwrap_or_default() });
+        let last = last.unwrap_or_default();
+        let json = self.table.state(Done { inputs: done, last, names: Some(self.names) });
         let mut bytes = Vec::new();
         write_line(&mut bytes, &json)?;
         write_file(path, &bytes).map_err(|error| Failure::File(path.to_owned(), error))

@@ -1,11 +1,11 @@
 //! `backtrail group --sessions`: how often whose code crashes.
 
-use super::group::{Group, GroupFormat, grouped};
+use super::group::{Group, GroupFormat, grouped, sorted};
 use super::options::{Colour, symbols};
-use super::reports::{self, is_cut, part_name, parts};
+use super::reports::{is_cut, part_name, parts};
 use crate::io::console::Console;
 use crate::io::file::{InputFiles, read_at_most};
-use crate::io::input::{self, Input};
+use crate::io::input::Input;
 use crate::io::json::document;
 use crate::io::output::{Sink, Target};
 use crate::io::text::Text;
@@ -34,7 +34,7 @@ pub(super) fn run(
         return Err(Failure::Input("rates have no pages: expected --format text, json or csv".to_owned()));
     }
     let (sessions, file) = read(sessions)?;
-    let inputs = reports::inputs(&input::distinct(&args.reports), console)?;
+    let inputs = sorted(&args.reports, console)?;
     let files =
         inputs.iter().filter_map(Input::path).chain(args.symbols.iter().map(std::path::PathBuf::as_path));
     let files = InputFiles::new(files.chain(args.rules.path()).chain(args.libraries.paths()).chain(file));

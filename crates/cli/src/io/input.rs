@@ -5,6 +5,7 @@ use super::file::refuse_pipe;
 use crate::outcome::Failure;
 use backtrail::{Archive, CaptureKind, FileData, Unpacked, unpack, unpack_file, unpacked_head};
 use rayon::prelude::*;
+use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
 use std::io::Read;
@@ -64,6 +65,15 @@ impl Input {
             Source::Stdin(_) => None,
             Source::File(path) | Source::BrokenArchive(path, _) | Source::Member(_, path, _) => Some(path),
         }
+    }
+
+    /// Sorts inputs as a search of directories finds them.
+    pub(crate) fn by_name(&self, other: &Self) -> Ordering {
+        let member = |input: &Self| match &input.source {
+            Source::Member(_, _, position) => Some(*position),
+            _ => None,
+        };
+        self.path().cmp(&other.path()).then_with(|| member(self).cmp(&member(other)))
     }
 
     /// The path that its output is called after.

@@ -7,13 +7,13 @@ use backtrail_render::html::{self, Prose};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-/// Versions and systems that a line names.
+/// Versions, systems and files that a line names.
 const MAX_NAMED: usize = 3;
 
 /// Writes the groups, two lines each.
 pub(crate) fn write_table(out: &mut Text<'_>, table: &GroupTable) -> io::Result<()> {
     let groups = table.listed();
-    out.painted_line(Look::Title, format_args!("{} reports in {} groups", table.reports(), groups.len()))?;
+    out.painted_line(Look::Title, heading(table, groups.len()))?;
     for group in groups {
         out.end()?;
         write_row(out, &group.row.count.to_string(), group.row)?;
@@ -22,6 +22,15 @@ pub(crate) fn write_table(out: &mut Text<'_>, table: &GroupTable) -> io::Result<
         }
     }
     write_apart(out, table)
+}
+
+fn heading(table: &GroupTable, groups: usize) -> String {
+    format!("{} in {}", many(table.reports(), "report"), many(groups as u64, "group"))
+}
+
+/// `1 report`, `2 reports`.
+fn many(count: u64, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 /// What is likely of a group, a sentence each.
@@ -60,23 +69,33 @@ fn write_row(out: &mut Text<'_>, count: &str, row: &GroupRow) -> io::Result<()> 
     out.painted_line(Look::Faint, format_args!("          {}  {}", row.id, row.example))
 }
 
-fn write_apart(out: &mut Text<'_>, table: &GroupTable) -> io::Result<()> {
+pub(super) fn write_apart(out: &mut Text<'_>, table: &GroupTable) -> io::Result<()> {
     let apart = table.apart();
     if apart.count == 0 {
         return Ok(());
     }
     out.end()?;
-    let examples: Vec<String> = apart.examples.iter().map(ToString::to_string).collect();
-    out.line(format_args!(
-        "{} reports have no group: neither a stack nor words tell them from others of their sort ({}{})",
-        apart.count,
-        examples.join(", "),
-        if apart.count > examples.len() as u64 { ", …" } else { "" },
-    ))?;
-    match table.apart_likely() {
-        0 => Ok(()),
-        likely => out.line(format_args!("{likely} of them are likely of a group above, which says so")),
+    apart_lines(table).iter().try_for_each(|line| out.line(line))
+}
+
+/// What is said of the reports without a group.
+fn apart_lines(table: &GroupTable) -> Vec<String> {
+    let apart = table.apart();
+    if apart.count == 0 {
+        return Vec::new();
     }
+    let examples: Vec<String> = apart.examples.iter().take(MAX_NAMED).map(ToString::to_string).collect();
+    let more = if apart.count > examples.len() as u64 { ", …" } else { "" };
+    let mut lines = vec![format!(
+        "{} without a group: neither a stack nor words tell them from others of their sort ({}{more})",
+        many(apart.count, "report"),
+        examples.join(", "),
+    )];
+    let likely = table.apart_likely();
+    if likely > 0 {
+        lines.push(format!("{likely} of them are likely of a group above, which says so"));
+    }
+    lines
 }
 
 /// When the first and the last happened.
@@ -95,41 +114,6 @@ fn listed(counted: &BTreeMap<String, u64>) -> String {
     let more = names.len().saturating_sub(MAX_NAMED);
     let names: Vec<&str> = names.iter().take(MAX_NAMED).map(|(name, _)| name.as_str()).collect();
     if more > 0 { format!("{} and {more} more", names.join(", ")) } else { names.join(", ") }
-}
-
-/// What reports are counted by.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Counted {
-    Owner,
-    Version,
-    System,
-    Kind,
-}
-
-/// Writes how many reports and groups there are of each.
-pub(crate) fn write_by(out: &mut Text<'_>, table: &GroupTable, by: Counted) -> io::Result<()> {
-    let mut counts: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
-    for row in table.rows() {
-        let one = [(&row.owner, &row.count)];
-        let kind = [(&row.kind, &row.count)];
-        let of_row: Vec<(&String, &u64)> = match by {
-            Counted::Owner => one.to_vec(),
-            Counted::Kind => kind.to_vec(),
-            Counted::Version => row.versions.iter().collect(),
-            Counted::System => row.systems.iter().collect(),
-        };
-        for (name, count) in of_row {
-            let entry = counts.entry(name.as_str()).or_default();
-            *entry = (entry.0 + count, entry.1 + 1);
-        }
-    }
-    let mut counts: Vec<_> = counts.into_iter().collect();
-    counts.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
-    out.painted_line(Look::Heading, " reports   groups")?;
-    for (name, (reports, groups)) in counts {
-        out.line(format_args!("{reports:>8} {groups:>8}  {name}"))?;
-    }
-    write_apart(out, table)
 }
 
 /// Writes what became of groups.
@@ -230,18 +214,29 @@ pub(crate) fn page_name(row: &GroupRow) -> String {
 
 /// Writes the page that lists the groups.
 pub(crate) fn write_index(out: &mut dyn Write, table: &GroupTable) -> io::Result<()> {
-    let rows = table.rows();
-    let title = format!("{} reports in {} groups", table.reports(), rows.len());
+    let groups = table.listed();
+    let title = heading(table, groups.len());
     html::begin(out, &title)?;
     writeln!(out, "<header>\n<h1 class=\"plain\">{title}</h1>\n</header>\n<ol class=\"index\">")?;
-    for row in rows {
+    for ListedGroup { row, likely } in &groups {
         writeln!(out, "<li><a href=\"./{}\">{}</a>", page_name(row), Prose(&row.title))?;
         let seen = seen(row).map(|seen| format!(" · {seen}")).unwrap_or_default();
-        let text =
-            format!("{} reports · {}{seen} · versions {}", row.count, row.owner, listed(&row.versions));
-        writeln!(out, "<p class=\"faint\">{}</p></li>", html::Text(&text))?;
+        let text = format!(
+            "{} · {}{seen} · versions {}",
+            many(row.count, "report"),
+            row.owner,
+            listed(&row.versions)
+        );
+        writeln!(out, "<p class=\"faint\">{}</p>", html::Text(&text))?;
+        for line in likely_lines(likely) {
+            writeln!(out, "<p class=\"faint\">{}</p>", html::Text(&line))?;
+        }
+        writeln!(out, "</li>")?;
     }
     writeln!(out, "</ol>")?;
+    for line in apart_lines(table) {
+        writeln!(out, "<p>{}</p>", html::Text(&line))?;
+    }
     html::end(out)
 }
 
@@ -251,7 +246,7 @@ pub(crate) fn write_page(out: &mut dyn Write, group: &ListedGroup<'_>) -> io::Re
     html::begin(out, &row.title)?;
     writeln!(out, "<header>\n<h1 class=\"plain\">{}</h1>\n</header>", Prose(&row.title))?;
     let seen = seen(row).map(|seen| format!(" · {seen}")).unwrap_or_default();
-    let text = format!("{} reports · {}{seen} · {}", row.count, row.owner, row.kind);
+    let text = format!("{} · {}{seen} · {}", many(row.count, "report"), row.owner, row.kind);
     writeln!(out, "<p>{}</p>", html::Text(&text))?;
     writeln!(out, "<p class=\"faint\">{}</p>", html::Text(&row.example.to_string()))?;
     html::list(out, "Likely", "ul", &likely_lines(&group.likely))?;

@@ -3,6 +3,7 @@
 pub(crate) mod captured;
 pub(crate) mod cfi;
 mod diff;
+pub(crate) mod group_counts;
 pub(crate) mod groups;
 pub(crate) mod images;
 pub(crate) mod llvm;

@@ -90,11 +90,66 @@ fn the_next_run_goes_on_where_the_last_one_ended() {
     let from = workspace_root().join("fixtures/sample/reports/watchdog.ips");
     directory.write("watchdog.ips", fs::read(from).unwrap());
     assert_eq!(json(&arguments)["reports"], 2);
+    // As many inputs, of which the last is the same.
+    let text = fs::read_to_string(&file).unwrap();
+    assert!(text.contains("\"names\":"), "{text}");
+    let (one, other) = (directory.path().join("null-member.ips"), directory.path().join("nice.ips"));
+    fs::rename(&one, &other).unwrap();
+    let run = group(&arguments);
+    assert!(run.stderr.contains("is of other inputs"), "{}", run.stderr);
+    fs::rename(&other, &one).unwrap();
+    fs::write(&file, text).unwrap();
     // Other inputs: all are read.
     directory.write("a.ips", "nothing");
     let run = group(&arguments);
     assert!(run.stderr.contains("is of other inputs"), "{}", run.stderr);
-    assert!(run.stdout.starts_with("1 reports in 1 groups"), "{}", run.stdout);
+    assert!(run.stdout.starts_with("1 report in 1 group\n"), "{}", run.stdout);
+}
+
+#[test]
+fn the_order_of_the_inputs_does_not_matter() {
+    let paths = ["null-member.crash", "null-member.ips", "watchdog.ips"]
+        .map(|name| format!("fixtures/sample/reports/{name}"));
+    let [one, two, three] = paths.each_ref().map(String::as_str);
+    let formatted = |arguments: &[&str]| group(&[arguments, &["--format", "json"]].concat()).stdout;
+    let wanted = formatted(&[one, two, three]);
+    assert!(wanted.contains("null-member.crash"), "{wanted}");
+    for order in [[three, two, one], [two, three, one]] {
+        assert_eq!(formatted(&order), wanted);
+    }
+}
+
+#[test]
+fn a_state_whose_counts_are_wrong_is_refused() {
+    let state = TempDir::new("state");
+    let file = state.path().join("state.json");
+    let arguments = ["fixtures/sample/reports", "--state", file.to_str().unwrap()];
+    assert_eq!(json(&arguments)["reports"], 10);
+    let text = fs::read_to_string(&file).unwrap();
+    for damaged in [
+        text.replacen("\"reports\":10", "\"reports\":18446744073709551615", 1),
+        text.replacen("\"count\":", "\"count\":1", 1),
+        text.get(..text.len() / 2).unwrap().to_owned(),
+    ] {
+        assert_ne!(damaged, text);
+        fs::write(&file, damaged).unwrap();
+        let run = group(&arguments);
+        assert_eq!(run.code, 2, "{}", run.stderr);
+        assert!(run.stderr.contains("state.json: "), "{}", run.stderr);
+    }
+}
+
+#[test]
+fn counts_have_every_form_but_pages() {
+    let by = |format: &str| group(&["fixtures/sample/reports", "--by", "kind", "--format", format]);
+    let document: serde_json::Value = serde_json::from_str(&by("json").stdout).unwrap();
+    assert_eq!((&document["by"], &document["reports"]), (&"kind".into(), &10.into()));
+    let counted: u64 =
+        document["counts"].as_array().unwrap().iter().filter_map(|it| it["reports"].as_u64()).sum();
+    assert_eq!(Some(counted), document["apart"].as_u64().map(|apart| 10 - apart));
+    assert!(by("csv").stdout.starts_with("reports,groups,kind\n"));
+    assert!(by("text").stdout.starts_with(" reports   groups\n"));
+    assert_eq!(by("html").code, 2);
 }
 
 #[test]

@@ -4,7 +4,7 @@
 
 use super::kind::{Kind, said};
 use super::parts::{Ending, Parts};
-use super::places::{OWN_SPOTS, Places};
+use super::places::Places;
 use backtrail_model::Report;
 use std::fmt;
 use std::str::FromStr;
@@ -168,7 +168,7 @@ fn shown(
     match parts.ending {
         Ending::Stack if !parts.texts.is_empty() => Some(vec![Shown::new(Space::Names, event, &parts.texts)]),
         // Nothing is known of the functions: where they were called from is.
-        Ending::Stack | Ending::Name if parts.texts.is_empty() && spots.len() < OWN_SPOTS => {
+        Ending::Stack | Ending::Name if parts.texts.is_empty() && spots.len() < places.least() => {
             let is_proven = places.is_proven(report);
             Some(if is_proven { vec![Shown::new(Space::Places, event, spots)] } else { Vec::new() })
         }

@@ -27,6 +27,11 @@ impl Kind {
         self.word == Self::ABORT && self.detail.is_empty()
     }
 
+    /// Whether Apple's loader ended the program.
+    pub(super) fn is_loaders(&self) -> bool {
+        self.word == "killed" && self.detail.starts_with("DYLD")
+    }
+
     pub(super) fn is_exception(&self) -> bool {
         self.word == "exception"
     }

@@ -17,6 +17,7 @@ mod name;
 mod parts;
 mod places;
 mod stall;
+mod stated;
 mod telling;
 
 #[cfg(test)]
@@ -33,7 +34,8 @@ pub use kind::is_crash;
 use kind::{Kind, kind_of, message_of};
 use parts::Parts;
 pub use places::telling_stack;
-use places::{Found, Places};
+use places::{Found, Level, Places};
+use stated::{is_general, missing, stated};
 
 /// The version of the rules that made a key, in front of it. Reports that no later rule is about keep the keys that they had, so
 /// that groups which were stored stay what they are.
@@ -45,6 +47,9 @@ const THIRD: &str = "3";
 /// Of reports that state places in files alone, as Android's do, the key has these places; before, it had the functions' names, or nothing. Behind a
 /// cause of Java's that was shortened, the frames of the exception around it count.
 const FOURTH: &str = "4";
+/// Places that words name, and panics of Rust's; functions that test frameworks, kernels and virtual machines have in front of a bug;
+/// closures. `docs/group.md` says of which reports.
+const FIFTH: &str = "5";
 
 /// What puts a report into a group.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -111,28 +116,42 @@ pub fn group(report: &Report) -> Option<Group> {
 /// The same, and what of its bug shows where a stack is cut.
 pub fn group_and_begins(report: &Report) -> (Option<Group>, Begins) {
     let kind = kind_of(report);
-    match Places::of(report) {
-        Found::Places(places) => {
-            let (group, begins) = by_places(report, &kind, &places);
-            (Some(group), begins)
-        }
+    match Places::of(report, &kind) {
+        Found::Places(places) => by_places(report, &kind, &places),
         Found::OfSystemAndCut => (None, begins::of_words(report, &kind)),
         Found::Nothing => (by_words(report, &kind), Begins::default()),
     }
 }
 
-fn by_places(report: &Report, kind: &Kind, places: &Places<'_>) -> (Group, Begins) {
+fn by_places(report: &Report, kind: &Kind, places: &Places<'_>) -> (Option<Group>, Begins) {
     let mut why = vec![format!("sort of event: {}", kind.key())];
     let parts = Parts::of(report, places);
-    let event =
-        format!("{}{}{}", if places.is_recursion { "recursion " } else { "" }, kind.key(), places.via());
+    let missing = missing_of(report, kind);
+    let lacks = missing.as_ref().map(|name| format!(" {name}")).unwrap_or_default();
+    let recursion = if places.is_recursion { "recursion " } else { "" };
+    let event = format!("{recursion}{}{}{lacks}", kind.key(), places.via());
     why.push(places.why());
     why.extend(parts.why.iter().cloned());
     let spots = places.spots(report);
-    why.push(format!("key: {}", spots.join(", ")));
-    let version = places.version(report);
-    let key = key_of(places.version_of_places(report), "k", &event, &spots);
-    let by_names = if parts.is_continued { FOURTH } else { version };
+    let shown = spots.get(..MAX_SHOWN).unwrap_or(&spots);
+    let more = spots.len() - shown.len();
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    why.push(format!("key: {}{more}", shown.join(", ")));
+    let stated = stated(report).filter(|_| places.level == Level::Own && !report.source.is_runtimes());
+    let key = match &stated {
+        Some(stated) => {
+            why.push(format!("the words name a place, which counts for the key: {}", stated.place));
+            let parts = [spots.as_slice(), std::slice::from_ref(&stated.place)].concat();
+            key_of(FIFTH, "k", &event, &parts)
+        }
+        None if missing.is_some() => key_of(FIFTH, "k", &event, &spots),
+        None => key_of(places.version_of_places(report), "k", &event, &spots),
+    };
+    let by_names = match () {
+        () if parts.is_fifth || missing.is_some() => FIFTH,
+        () if parts.is_continued => FOURTH,
+        () => places.version(report),
+    };
     let symbol_key = parts.is_complete.then(|| key_of(by_names, "s", &event, &parts.texts));
     match &symbol_key {
         Some(_) => why.push(format!("symbol key: {}", parts.texts.join(", "))),
@@ -140,8 +159,13 @@ fn by_places(report: &Report, kind: &Kind, places: &Places<'_>) -> (Group, Begin
     }
     let begins = begins::of_stack(report, kind, places, &parts, &spots, symbol_key.is_some());
     why.extend(begins.shown.iter().map(|shown| format!("cut short: it shows {}", shown.what)));
+    // All that is left of the stack may be what every panic has.
+    let is_lost = places.may_be_panic && !places.is_whole && spots.len() < places.least();
+    if is_lost && symbol_key.is_none() && stated.is_none() {
+        return (None, begins);
+    }
     let place = parts.place.clone().or_else(|| places.first_spot(report));
-    (Group { key, symbol_key, kind: event, place, why }, begins)
+    (Some(Group { key, symbol_key, kind: event, place, why }), begins)
 }
 
 /// Reports without a stack are told apart by their words alone, and by whom they are of.
@@ -158,16 +182,35 @@ fn by_words(report: &Report, kind: &Kind) -> Option<Group> {
     let who = process.identifier.as_deref().or(process.name.as_deref()).unwrap_or_default();
     let mut parts = vec![who.to_owned()];
     parts.extend(words.clone());
+    // Of the program's own words those of one file are one bug, in whichever line they stand in the next release.
+    let stated = stated(report).filter(|stated| stated.is_panic).map(|stated| {
+        if is_general(words.as_deref().unwrap_or_default()) { stated.place } else { stated.file }
+    });
+    parts.extend(stated.clone());
+    let missing = missing_of(report, kind);
+    parts.extend(missing.clone());
+    let at = stated.as_ref().map(|at| format!(" at {at}"));
+    let lacks = missing.as_ref().map(|name| format!(", without {name}"));
+    let at = at.or(lacks).unwrap_or_default();
     let why = vec![
         format!("sort of event: {}", kind.key()),
         format!(
-            "no stack tells more: the process {who:?}, and the report's own words {:?}",
+            "no stack tells more: the process {who:?}, and the report's own words {:?}{at}",
             words.unwrap_or_default()
         ),
     ];
-    let key = key_of(FIRST, "w", &kind.key(), &parts);
-    Some(Group { symbol_key: Some(key.clone()), key, kind: kind.key(), place: None, why })
+    let key =
+        key_of(if stated.is_some() || missing.is_some() { FIFTH } else { FIRST }, "w", &kind.key(), &parts);
+    Some(Group { symbol_key: Some(key.clone()), key, kind: kind.key(), place: stated, why })
 }
+
+/// What a program lacks that Apple's loader ended.
+fn missing_of(report: &Report, kind: &Kind) -> Option<String> {
+    if kind.is_loaders() { missing(report) } else { None }
+}
+
+/// Places that people are shown of a key.
+const MAX_SHOWN: usize = 8;
 
 /// Bytes of a digest that a key has: two groups of a thousand million share one by chance once in 10^11 times.
 const KEY_BYTES: usize = 12;

@@ -78,8 +78,30 @@ pub(super) fn normalised(name: &str) -> Option<String> {
     {
         return None;
     }
+    if is_image(name) || is_ordinal(name) {
+        return None;
+    }
     let normal = with_depth(name, 0);
     (!normal.is_empty()).then_some(normal)
+}
+
+/// Whether it is a file's name in the place of a function's: `libc.so`, `/usr/lib/libx.so.1`, `<libclang_rt.asan.so>+0x56d71`.
+fn is_image(name: &str) -> bool {
+    if name.contains([' ', '(', ':']) {
+        return false;
+    }
+    let is_file = |name: &str| {
+        let ends = [".so", ".dll", ".dylib", ".exe"];
+        name.contains(".so.") || ends.iter().any(|end| name.ends_with(end))
+    };
+    let inner = name.strip_prefix('<').and_then(|rest| rest.split_once(">+0x"));
+    inner.map_or(is_file(name), |(inner, _)| is_file(inner))
+}
+
+/// What debuggers of Windows call a function that a library exports by its number.
+fn is_ordinal(name: &str) -> bool {
+    let digits = name.strip_prefix("Ordinal").unwrap_or_default();
+    !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 fn cut(name: &str) -> &str {
@@ -287,6 +309,7 @@ impl<'n> Reader<'n> {
                 '{' => self.braces(),
                 '\'' => self.quoted(),
                 '$' => self.dollar(),
+                '`' => self.backtick(),
                 ' ' => self.space(),
                 _ => self.keep(next),
             };
@@ -404,6 +427,17 @@ impl<'n> Reader<'n> {
         } else {
             self.out.push_str(&marked);
         }
+        true
+    }
+
+    /// Microsoft's `anonymous namespace'.
+    fn backtick(&mut self) -> bool {
+        let spellings = ["`anonymous namespace'", "`anonymous-namespace'"];
+        let Some(found) = spellings.iter().find(|it| self.rest.starts_with(**it)) else {
+            return self.keep('`');
+        };
+        self.out.push_str("(anonymous)");
+        self.advance(found.len());
         true
     }
 
@@ -604,6 +638,8 @@ mod tests {
             ("main.Map[...]", "main.Map"),
             ("_platform_memmove$VARIANT$Haswell", "_platform_memmove"),
             ("-[A b:] (in Demo) + 12", "-[A b:]"),
+            ("v8::internal::`anonymous namespace'::f(int)", "v8::internal::(anonymous)::f"),
+            ("sp::load.so", "sp::load.so"),
         ] {
             assert_eq!(normalised(name).as_deref(), Some(normal), "{name}");
         }

@@ -2,9 +2,9 @@
 
 use super::name::{called_lambda, normalised, normalised_java, normalised_script};
 use super::places::{Level, Places, file_of};
-use super::telling::{is_entry, library_reason, sharing_reason};
+use super::telling::{is_entry, lately_passed, library_reason, sharing_reason, tells_panic};
 use crate::names::{base_name, image_name};
-use crate::suspect::skip::skip_reason;
+use crate::suspect::skip::{PANICS, skip_reason};
 use crate::suspect::{is_of_sentrys_script, kind_of};
 use backtrail_model::{Frame, Language, OwnerKind, Report, Source};
 
@@ -33,12 +33,16 @@ pub(super) struct Parts {
     pub(super) ending: Ending,
     /// Whether frames of the exception around a shortened cause are among them.
     pub(super) is_continued: bool,
+    /// Whether the rules of version 5 made them other than those of version 1 did.
+    pub(super) is_fifth: bool,
     /// The function to name in a title.
     pub(super) place: Option<String>,
     /// What was passed over and what was taken along, one sentence each.
     pub(super) why: Vec<String>,
     /// Whether one of the functions has a name of its own, where that has to be.
     is_named: bool,
+    /// The function of Rust's library that a panic began in, where that tells what went wrong.
+    panicked: Option<String>,
 }
 
 /// Where reading the names ended.
@@ -60,6 +64,8 @@ const UNNAMED: &str = "has no name of its own";
 enum Role {
     /// Nothing: the one behind it is asked.
     Passed(&'static str),
+    /// The same, by the rules of version 5 alone.
+    PassedLately(&'static str),
     /// A part of it, but not enough.
     Shared(&'static str),
     /// The same, of a function that its file may have many of.
@@ -113,14 +119,21 @@ impl Parts {
             };
             // A lambda that a compiler put into what calls it, of which the debug information says nothing.
             let name = called_lambda(raw).filter(|_| frame.language.is_none()).unwrap_or(name);
-            match role(report, frame, raw, &name, level) {
-                Role::Passed(reason) => {
+            self.is_fifth |= raw.contains('`');
+            let role = role(report, frame, raw, &name, level);
+            match role {
+                Role::Passed(reason) | Role::PassedLately(reason) => {
+                    self.is_fifth |= matches!(role, Role::PassedLately(_));
+                    if tells_panic(&name) && [base_name(raw), &name].into_iter().any(is_panics) {
+                        self.panicked = Some(name.clone());
+                    }
                     self.say(format!("frame {}: `{name}` is passed over: it {reason}", frame.index));
                 }
                 Role::Entry if !self.texts.is_empty() => return self.complete(),
                 Role::Entry | Role::Telling => {
                     self.is_named = true;
                     self.push(report, frame, &name);
+                    self.tell_closure(&name);
                     let needed = if level == Level::System { SYSTEM_PARTS } else { 1 };
                     if needed == 1 || self.texts.len() >= needed {
                         self.place = Some(name).filter(|_| level != Level::System).or(self.place.take());
@@ -164,8 +177,10 @@ impl Parts {
                     self.lack(report, frame);
                     return;
                 };
-                if !matches!(role(report, frame, raw, &name, level), Role::Passed(_)) {
-                    self.push(report, frame, &name);
+                match role(report, frame, raw, &name, level) {
+                    Role::Passed(_) => {}
+                    Role::PassedLately(_) => self.is_fifth = true,
+                    _ => self.push(report, frame, &name),
                 }
             }
             if !is_named {
@@ -179,6 +194,15 @@ impl Parts {
         if !self.is_complete {
             "all functions of the round are helpers of others".clone_into(&mut self.lacks);
         }
+    }
+
+    /// A function may have several closures, whose names are the same. Their numbers change with the next closure that is written in front
+    /// of them; what went wrong does not.
+    fn tell_closure(&mut self, name: &str) {
+        let Some(panicked) = self.panicked.take().filter(|_| name.ends_with("::{closure}")) else { return };
+        self.is_fifth = true;
+        self.say(format!("`{name}` may be one of several closures, so that `{panicked}` counts as well"));
+        self.texts.push(panicked);
     }
 
     fn complete(&mut self) -> bool {
@@ -216,6 +240,11 @@ impl Parts {
     }
 }
 
+/// Whether a function is one of those by which Rust panics.
+fn is_panics(name: &str) -> bool {
+    skip_reason(name) == Some(PANICS)
+}
+
 fn readable(frame: &Frame, raw: &str) -> Option<String> {
     match frame.language {
         Some(Language::Java) => normalised_java(raw),
@@ -241,6 +270,9 @@ fn role(report: &Report, frame: &Frame, raw: &str, name: &str, level: Level) -> 
     }
     if let Some(reason) = library_reason(name).filter(|_| !is_managed && level != Level::System) {
         return Role::Passed(reason);
+    }
+    if let Some(reason) = lately_passed(report.source, frame.language, name) {
+        return Role::PassedLately(reason);
     }
     if is_entry(name) {
         return Role::Entry;

@@ -1,6 +1,7 @@
 //! The frames that a report is grouped by, and the places in images that they are at.
 
-use super::{FIRST, FOURTH, SECOND, THIRD, stall};
+use super::kind::Kind;
+use super::{FIFTH, FIRST, FOURTH, SECOND, THIRD, stall};
 use crate::explain::blamed::{FaultPlace, fault_place};
 use crate::explain::stack::repeat_of;
 use crate::names::{BASES, image_name, image_of, is_any_of};
@@ -13,7 +14,10 @@ const MAX_FRAMES: usize = 512;
 
 /// Places of the program's own that a key has. The number must not depend on names, which may be found later. Without names
 /// nothing tells a helper from what calls it, so that there are as many places as a symbol key has names.
-pub(super) const OWN_SPOTS: usize = 5;
+const OWN_SPOTS: usize = 5;
+
+/// The same where the program may be one of Rust's that panicked: up to 14 of its own innermost functions are then those of all panics.
+const PANIC_SPOTS: usize = 20;
 
 /// Places that the key of a stack without own frames has: its innermost are the same in every abort.
 const SYSTEM_SPOTS: usize = 8;
@@ -57,6 +61,8 @@ pub(super) struct Places<'r> {
     pub(super) behind: Vec<&'r Frame>,
     /// Whether the runtime of C++ is among the innermost frames: what ended the program may have been thrown.
     pub(super) is_cpp_runtimes: bool,
+    /// Whether the innermost places may be those of any panic of Rust's.
+    pub(super) may_be_panic: bool,
     /// How many frames of the stack make one round, where it consists of rounds up to where it was cut.
     round: Option<usize>,
 }
@@ -71,7 +77,7 @@ pub(super) enum Found<'r> {
 }
 
 impl<'r> Places<'r> {
-    pub(super) fn of(report: &'r Report) -> Found<'r> {
+    pub(super) fn of(report: &'r Report, kind: &Kind) -> Found<'r> {
         let Some((stack, mut frames)) = stall::stalled(report).or_else(|| stack_of(report)) else {
             return Found::Nothing;
         };
@@ -154,6 +160,7 @@ impl<'r> Places<'r> {
             reporting,
             behind,
             is_cpp_runtimes,
+            may_be_panic: level == Level::Own && may_be_panic(report, kind),
             round,
         })
     }
@@ -171,13 +178,22 @@ impl<'r> Places<'r> {
 
     /// Whether builds are told apart by the images' identities at all places that a key has.
     pub(super) fn is_proven(&self, report: &Report) -> bool {
-        let least = if self.level == Level::System { SYSTEM_SPOTS } else { OWN_SPOTS };
+        let least = self.least();
         let is_proven = |frame: &Frame| {
             let image = image_of(report, frame);
             frame.language.is_some()
                 || image.is_some_and(|image| image.id.is_some() || image.version.is_some())
         };
         self.frames.iter().copied().take(least).all(is_proven)
+    }
+
+    /// How many places a key has.
+    pub(super) fn least(&self) -> usize {
+        match self.level {
+            Level::Own | Level::Unknown if self.may_be_panic => PANIC_SPOTS,
+            Level::Own | Level::Unknown => OWN_SPOTS,
+            Level::System => SYSTEM_SPOTS,
+        }
     }
 
     /// Says which frames were chosen.
@@ -189,6 +205,9 @@ impl<'r> Places<'r> {
         };
         let round = if self.is_recursion { ", of one round of the recursion" } else { "" };
         let behind = match self.reporting {
+            0 if self.may_be_panic => format!(
+                "; the program may be Rust's, of whose panics the innermost places are the same, so that {PANIC_SPOTS} count"
+            ),
             0 => String::new(),
             count => format!(", behind {count} of the interrupt that reported the stall"),
         };
@@ -206,16 +225,17 @@ impl<'r> Places<'r> {
 
     /// The same of the key without names.
     pub(super) fn version_of_places(&self, report: &Report) -> &'static str {
-        let is_relative = self.frames.iter().any(|frame| is_relative(report, frame));
-        if is_relative { FOURTH } else { self.version(report) }
+        let is_relative = || self.frames.iter().any(|frame| is_relative(report, frame));
+        match () {
+            () if self.may_be_panic => FIFTH,
+            () if is_relative() => FOURTH,
+            () => self.version(report),
+        }
     }
 
     /// The first few places in images. Names have no part in it.
     pub(super) fn spots(&self, report: &Report) -> Vec<String> {
-        let least = match self.level {
-            Level::Own | Level::Unknown => OWN_SPOTS,
-            Level::System => SYSTEM_SPOTS,
-        };
+        let least = self.least();
         // Offsets in a build that nothing identifies are those of other builds as well: the whole stack has to be the same.
         let is_unproven = !self.is_proven(report);
         let least = if is_unproven { MAX_UNPROVEN } else { least };
@@ -237,6 +257,13 @@ impl<'r> Places<'r> {
         let name = image_name(report, frame)?;
         offset_of(report, frame).map(|offset| format!("{name} + {offset:#x}"))
     }
+}
+
+/// Whether a program that aborted may be one of Rust's that panicked, of which nothing but its stack is known: what unwinds stacks is
+/// loaded, and no runtime of C++. Names would tell, but the places must be the same without them.
+fn may_be_panic(report: &Report, kind: &Kind) -> bool {
+    let is_loaded = |start: &str| report.process.images.iter().any(|image| image.name.starts_with(start));
+    kind.is_plain_abort() && is_loaded("libgcc_s.so") && !is_loaded("libstdc++") && !is_loaded("libc++")
 }
 
 /// Tells of frames whose they are, by their images, which are asked once each, and else by the frames' own owners.
@@ -447,23 +474,26 @@ fn is_relative(report: &Report, frame: &Frame) -> bool {
     is_stated && frame.address.is_none() && frame.image_offset.is_none() && frame.language.is_none()
 }
 
-/// The source file of a function whose name alone does not tell it from those of other files: its last part, or two where the last
-/// is the same in very many directories. Names of Java, Go and .NET have their class or package in front.
+/// The source file of a function whose name alone does not tell it from those of other files. Names of Java, Go and .NET have their class or package in front.
 pub(super) fn file_of(frame: &Frame) -> Option<&str> {
     if matches!(frame.language, Some(Language::Java | Language::Go | Language::DotNet)) {
         return None;
     }
     let reported = frame.reported.as_ref().and_then(|reported| reported.file.as_deref());
     let found = frame.functions.last().and_then(|function| function.file.as_deref());
-    let path = found.or(reported).filter(|path| !path.is_empty())?;
+    Some(short_path(found.or(reported).filter(|path| !path.is_empty())?))
+}
+
+/// The last part of a path, or two where the last is the same in very many directories.
+pub(super) fn short_path(path: &str) -> &str {
     let is_separator = |c: char| matches!(c, '/' | '\\');
     let name = path.rsplit(is_separator).next().unwrap_or(path);
     let stem = name.split('.').next().unwrap_or(name);
     if !matches!(stem, "index" | "main" | "mod" | "lib" | "__init__" | "__main__") {
-        return Some(name);
+        return name;
     }
     let start = path.rmatch_indices(is_separator).nth(1).map_or(0, |(at, _)| at + 1);
-    path.get(start..)
+    path.get(start..).unwrap_or(path)
 }
 
 /// How far into its image a frame's instruction lies; of a return address, the call in front of it.

@@ -64,6 +64,11 @@ fn is_entry(frame: &Frame) -> bool {
     plain_names(frame).any(|name| name.contains(TIMER) || ENTRIES.contains(&name))
 }
 
+/// The function of arm's interrupt controller, where rows name each function with its caller and the entry's own row is left out.
+fn is_handler(frame: &Frame) -> bool {
+    plain_names(frame).any(|name| name == "gic_handle_irq")
+}
+
 /// The stack of the processor that stalls, where that of the thread which misses it is shown first.
 pub(super) fn stalled(report: &Report) -> Option<(String, Vec<&Frame>)> {
     let threads = &report.process.threads;
@@ -83,12 +88,15 @@ pub(super) fn reporting(report: &Report, frames: &[&Frame]) -> usize {
         return 0;
     }
     let looked_at = frames.get(..frames.len().min(MAX_FRAMES)).unwrap_or_default();
-    let Some(entry) = looked_at.iter().position(|frame| is_entry(frame)) else { return 0 };
+    let entry = looked_at.iter().position(|frame| is_entry(frame));
+    let Some(entry) = entry.or_else(|| looked_at.iter().position(|frame| is_handler(frame))) else {
+        return 0;
+    };
     let inner = looked_at.get(..entry).unwrap_or_default();
     if !inner.iter().any(|frame| plain_names(frame).any(|name| REPORTING.contains(&name))) {
         return 0;
     }
     let behind = looked_at.get(entry..).unwrap_or_default();
-    let count = entry + behind.iter().take_while(|frame| is_entry(frame)).count();
+    let count = entry + behind.iter().take_while(|frame| is_entry(frame) || is_handler(frame)).count();
     if count < frames.len() { count } else { 0 }
 }

@@ -3,6 +3,8 @@
 //! A function that many callers share crashes for each of them: an accessor that was given a null object, a checked
 //! allocation, an own `assert`. Its name goes into the key, but its caller's does, too. `docs/group.md` has these tables.
 
+use backtrail_model::{Language, Source};
+
 /// Runtimes and libraries whose code compilers put into the program itself: never whose bug it is.
 const LIBRARIES: [&str; 18] = [
     "std::",
@@ -45,6 +47,103 @@ pub(super) fn library_reason(name: &str) -> Option<&'static str> {
         return Some("is a runtime's or a standard library's code inside of the program");
     }
     GLUE.iter().any(|start| name.starts_with(start)).then_some("is made by the compiler")
+}
+
+/// Functions of Linux that report a fault or take its interrupt, on arm and arm64. They stand in front of where it was.
+const KERNEL_FAULTS: [&str; 23] = [
+    "dump_backtrace",
+    "unwind_backtrace",
+    "__do_kernel_fault",
+    "die_kernel_fault",
+    "report_tag_fault",
+    "do_tag_check_fault",
+    "do_translation_fault",
+    "do_bad_area",
+    "do_alignment_fault",
+    "do_mem_abort",
+    "do_DataAbort",
+    "do_PrefetchAbort",
+    "__dabt_svc",
+    "__pabt_svc",
+    "el1_abort",
+    "el1_sync",
+    "el1_sync_handler",
+    "el1h_64_sync",
+    "el1h_64_sync_handler",
+    "el1_undef",
+    "do_undefinstr",
+    "__und_svc",
+    "check_panic_on_warn",
+];
+
+/// Functions of C++ frameworks that stop a program, or look at its stack, for whoever calls them.
+const STOPPING: [&str; 5] = [
+    "base::debug::CollectStackTrace",
+    "base::debug::BreakDebugger",
+    "base::debug::BreakDebuggerAsyncSafe",
+    "base::ImmediateCrash",
+    "SbSystemBreakIntoDebugger",
+];
+
+/// Test frameworks, by whose functions checks of tests fail.
+const JAVA_TESTS: [&str; 6] =
+    ["org.junit.", "junit.framework.", "org.testng.", "org.hamcrest.", "org.assertj.core.", "kotlin.test."];
+
+/// What the Java virtual machine writes as it runs.
+const JAVA_GENERATED: [&str; 4] =
+    ["GeneratedMethodAccessor", "GeneratedConstructorAccessor", "$$Lambda", ".$Proxy"];
+
+/// Functions of HotSpot's that end it, or report that.
+const HOTSPOT: [&str; 8] = [
+    "VMError::",
+    "report_vm_out_of_memory",
+    "report_vm_error",
+    "report_fatal",
+    "report_should_not_reach_here",
+    "report_unimplemented",
+    "report_untested",
+    "report_java_out_of_memory",
+];
+
+/// Why a function is passed over since version 5 of the rules.
+pub(super) fn lately_passed(source: Source, language: Option<Language>, name: &str) -> Option<&'static str> {
+    let begins = |table: &[&str]| table.iter().any(|start| name.starts_with(start));
+    if source == Source::LinuxKernel {
+        let plain = name.split('.').next().unwrap_or(name);
+        return KERNEL_FAULTS.contains(&plain).then_some("takes a fault of the kernel, or reports it");
+    }
+    if source == Source::JavaErrorLog && name.starts_with('~') {
+        return Some("is code that the Java virtual machine makes for its own calls");
+    }
+    if source == Source::JavaErrorLog && begins(&HOTSPOT) {
+        return Some("ends the Java virtual machine for somebody else");
+    }
+    if source == Source::JavaErrorLog || language == Some(Language::Java) {
+        if JAVA_GENERATED.iter().any(|part| name.contains(part)) {
+            return Some("is made by the Java virtual machine as it runs");
+        }
+        if begins(&JAVA_TESTS) {
+            return Some("is a check of a test framework");
+        }
+    }
+    if language.is_some() {
+        return None;
+    }
+    if begins(&["_JNIEnv::", "JNIEnv_::", "_JavaVM::", "JavaVM_::"]) {
+        return Some("calls the Java virtual machine for its caller");
+    }
+    if begins(&["testing::internal::", "testing::UnitTest::", "fuzztest::internal::"]) {
+        return Some("is a test framework's code inside of the program");
+    }
+    STOPPING.contains(&name).then_some("stops the program for its caller")
+}
+
+/// The function of Rust's library that a panic began in, where it tells what went wrong: `core::option::unwrap_failed`. Others are
+/// called for any panic.
+pub(super) fn tells_panic(name: &str) -> bool {
+    const WORDS: [&str; 9] =
+        ["failed", "fail", "bounds", "already", "slice", "const", "alloc", "overflow", "misaligned"];
+    name.starts_with("core::") && words(name).any(|word| WORDS.contains(&word.as_str()))
 }
 
 /// Functions in which programs and threads begin: what called the code, not the code.

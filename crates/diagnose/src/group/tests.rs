@@ -10,6 +10,7 @@ use backtrail_model::{
 use std::sync::Arc;
 
 mod begins;
+mod fifth;
 
 fn keys(build: &Build) -> Group {
     group(&build.clone().done()).unwrap()
@@ -321,6 +322,10 @@ fn stalls_are_told_by_what_the_timer_interrupted() {
     assert!(stall("warning", &TICK).key.starts_with("1:"));
     // Nothing lies behind.
     assert!(stall("RCU stall", &TICK).key.starts_with("1:"));
+    // arm's rows name each function with its caller, and leave the entry's own row out.
+    let arm = ["update_process_times", "tick_periodic", "handle_percpu_devid_irq", "gic_handle_irq"];
+    let behind = ["lo_ioctl", "blkdev_ioctl", "vfs_ioctl", "ksys_ioctl", "do_syscall_64"];
+    assert_eq!(stall("RCU stall", &[&arm[..], &behind].concat()).place.as_deref(), Some("lo_ioctl"));
     // The thread that misses the stalled processor is shown first.
     let waiting = ["schedule_timeout", "rcu_gp_kthread", "kthread", "ret_from_fork"];
     let behind = ["lo_ioctl", "blkdev_ioctl", "vfs_ioctl", "ksys_ioctl", "do_syscall_64"];

@@ -70,7 +70,7 @@ pub(crate) fn has_abort(frames: &[Frame]) -> bool {
 
 const ENDS: &str = "ends the process for somebody else";
 const THROWS: &str = "throws for somebody else";
-const PANICS: &str = "is Rust's own way to panic";
+pub(crate) const PANICS: &str = "is Rust's own way to panic";
 const REPORTS: &str = "is a crash reporter or measuring code that wraps others' calls";
 
 /// The groups, in the order in which they are asked.
