@@ -40,10 +40,24 @@ impl Ownership {
 
 /// Tells whose the image of `frame` is.
 pub(crate) fn owner_of(report: &Report, frame: &Frame) -> Ownership {
-    match image_of(report, frame) {
+    let found = match image_of(report, frame) {
         Some(image) => owner_of_image(report, image),
         None => owner_by_name(report, image_name(report, frame)),
+    };
+    if found.owner == OwnerKind::Unknown && is_delegates(frame) {
+        return Ownership::likely(OwnerKind::App, "class name", "the method is of the app's own delegate");
     }
+    found
+}
+
+/// Whether a method is of the class that Xcode's templates name the app's delegate, or a scene's: libraries have none.
+fn is_delegates(frame: &Frame) -> bool {
+    let class = |name: &str| {
+        let name = name.trim_start_matches(['-', '+', '[']);
+        let end = name.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(name.len());
+        name.get(..end).is_some_and(|class| matches!(class, "AppDelegate" | "SceneDelegate"))
+    };
+    frame.names().next().is_some_and(class)
 }
 
 /// Tells whose an image is.
@@ -230,7 +244,7 @@ pub(super) fn shipped_runtime(name: &str) -> Option<&'static str> {
 }
 
 /// The image, by name, of the `main` that a stack of the report runs through.
-fn image_of_main(report: &Report) -> Option<&str> {
+pub(super) fn image_of_main(report: &Report) -> Option<&str> {
     let stacks = report.process.threads.iter().map(|thread| &thread.frames);
     let stacks =
         stacks.chain(report.process.backtraces.iter().map(|backtrace| &backtrace.frames)).take(MAX_STACKS);

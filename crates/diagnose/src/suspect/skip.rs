@@ -321,6 +321,11 @@ pub(crate) static SKIP_GROUPS: [SkipGroup; 12] = [
             "operator new[]",
             "operator delete",
             "operator delete[]",
+            // GLib's.
+            "g_malloc",
+            "g_malloc0",
+            "g_realloc",
+            "g_free",
         ],
         prefixes: &[
             "malloc_zone_",
@@ -407,6 +412,14 @@ pub(crate) static SKIP_GROUPS: [SkipGroup; 12] = [
             "-[PLCrash",
             "+[PLCrash",
             "plcrash_",
+            // In Rust: Sentry's, and the crate that takes its stacks.
+            "sentry_",
+            "sentry::",
+            "<sentry_",
+            "backtrace::",
+            "<backtrace::",
+            "[inlined] sentry_",
+            "[inlined] backtrace::",
             "NRMA__",
             "_NRMA",
             "__NRMA",
