@@ -51,7 +51,7 @@ pub(crate) fn owner_of(report: &Report, frame: &Frame) -> Ownership {
 }
 
 /// Whether a method is of the class that Xcode's templates name the app's delegate, or a scene's: libraries have none.
-fn is_delegates(frame: &Frame) -> bool {
+pub(super) fn is_delegates(frame: &Frame) -> bool {
     let class = |name: &str| {
         let name = name.trim_start_matches(['-', '+', '[']);
         let end = name.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(name.len());

@@ -155,6 +155,8 @@ pub(crate) static SKIP_GROUPS: [SkipGroup; 12] = [
             "_CFThrowFormattedException",
             "__CFThrowFormattedException",
             "_NSThrowException",
+            "__NSFastEnumerationMutationHandler",
+            "objc_enumerationMutation",
             "-[NSObject doesNotRecognizeSelector:]",
             "-[NSObject(NSObject) doesNotRecognizeSelector:]",
             "-[NSAssertionHandler handleFailureInMethod:object:file:lineNumber:description:]",

@@ -143,6 +143,7 @@ pub(crate) fn telling(line: &str) -> Telling {
         let is_engines = v8_fatal::message(line).is_some() || v8_fatal::is_first_row(line);
         likely(is_engines, Source::JavaScriptError)
     })
+    .or_else(|| likely(rust_panic::is_first_row(line), Source::RustPanic))
     .or_else(|| likely(javascript::row(line).is_some(), Source::JavaScriptError))
     .or_else(|| likely(errors::is_likely(line), Source::RuntimeError))
     .or_else(|| likely(python::is_row(line), Source::PythonTraceback))
