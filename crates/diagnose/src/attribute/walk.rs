@@ -1,7 +1,7 @@
 //! The verdict by the frame to suspect, and the cases in which a stack does not tell.
 
-use super::Attribution;
 use super::blame::{caller, caution, confidence, layer, layers, refused, undecidable};
+use super::{Attribution, Layer};
 use crate::Explanation;
 use crate::explain::kill::{Blame, Killing, killing};
 use crate::explain::tables::telling::PRIVACY;
@@ -9,7 +9,7 @@ use crate::names::{
     BASES, cite, describe, image_name, image_of, is_any_of, main_thread, missing_thread, thread_label,
 };
 use crate::owners::of_frame;
-use crate::suspect::owner::owner_of_image;
+use crate::suspect::owner::{is_delegates, owner_of_image};
 use crate::suspect::{fault_stack, hides_script, kind_of, owner_of, suspect_on};
 use backtrail_core::{Avma, Confidence};
 use backtrail_model::{Frame, Image, OwnerKind, Report, Source};
@@ -165,6 +165,17 @@ fn by_suspect(report: &Report, explanation: &Explanation, stack: &str, frames: &
     }
     let caution = caution(explanation);
     evidence.extend(caution.map(str::to_owned));
+    // No image tells, and what it may have called in the same image is not on the stack.
+    if owner.kind == OwnerKind::Unknown && is_delegates(suspect.frame) {
+        evidence.insert(0, "the method is of the app's own delegate".to_owned());
+        let name = image_name(report, suspect.frame).map(str::to_owned);
+        let of_app = Layer { kind: OwnerKind::App, name: name.clone(), frame: suspect.frame.index };
+        return Attribution {
+            confidence: Some(Confidence::Likely),
+            blamed: Some(of_app),
+            ..verdict(OwnerKind::App, name, evidence)
+        };
+    }
     Attribution {
         confidence: confidence(&owner, &suspect, caution.is_some()),
         version: owner.version.clone(),

@@ -178,11 +178,6 @@ pub(crate) fn suspect_on<'r>(report: &'r Report, stack: &str, frames: &'r [Frame
             of_library = of_library.or(Some((position, frame)));
             continue;
         }
-        // The delegate's name tells of itself, and not of what it called in the same image.
-        let is_same = |inner: &Frame| image_name(report, inner) == image_name(report, frame);
-        if unknown.is_some_and(|(_, inner)| is_same(inner)) && owner::is_delegates(frame) {
-            break;
-        }
         return Some(Suspect { frame, position, passed, is_entry: is_entry(frames, position) });
     }
     let (position, frame) = of_library.or(unknown).or(unknown_library)?;

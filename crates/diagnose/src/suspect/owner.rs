@@ -40,18 +40,14 @@ impl Ownership {
 
 /// Tells whose the image of `frame` is.
 pub(crate) fn owner_of(report: &Report, frame: &Frame) -> Ownership {
-    let found = match image_of(report, frame) {
+    match image_of(report, frame) {
         Some(image) => owner_of_image(report, image),
         None => owner_by_name(report, image_name(report, frame)),
-    };
-    if found.owner == OwnerKind::Unknown && is_delegates(frame) {
-        return Ownership::likely(OwnerKind::App, "class name", "the method is of the app's own delegate");
     }
-    found
 }
 
 /// Whether a method is of the class that Xcode's templates name the app's delegate, or a scene's: libraries have none.
-pub(super) fn is_delegates(frame: &Frame) -> bool {
+pub(crate) fn is_delegates(frame: &Frame) -> bool {
     let class = |name: &str| {
         let name = name.trim_start_matches(['-', '+', '[']);
         let end = name.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(name.len());

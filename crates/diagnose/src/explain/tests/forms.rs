@@ -3,6 +3,7 @@
 use super::phones::{expect, place};
 use crate::attribute::attribute;
 use crate::explain::explain;
+use crate::suspect::skip::is_reporters_name;
 use backtrail_model::{OwnerKind, Report};
 use backtrail_report::{Limits, parse};
 
@@ -85,4 +86,10 @@ fn stacks_of_servers() {
     assert_eq!(owner(rust), OwnerKind::App);
     let java = "# A fatal error has been detected by the Java Runtime Environment:\n#\n#  SIGSEGV (0xb) at pc=0x00007fb0b5c75557, pid=26, tid=14\n#\n# Problematic frame:\n# C  [libshop.so+0x3fb557]  shop::price() const+0x17\n#\n";
     assert_eq!(place(java).as_deref(), Some("shop::price() const"));
+}
+
+#[test]
+fn a_demo_of_a_reporter_is_no_reporter() {
+    assert!(is_reporters_name("sentry_backtrace::trace::current_stacktrace"));
+    assert!(!is_reporters_name("sentry_ios_demo.ViewController.causeCrash"));
 }
