@@ -25,7 +25,8 @@ pub(super) fn is_sure(line: &str) -> bool {
 /// A line without the mark that sentences of the head have, and what a build's log puts before it.
 fn sentence_of(line: &str) -> &str {
     let line = line.trim_start();
-    let behind = line.split_once("# ").filter(|(before, _)| {
+    let marked = line.split_once('#').and_then(|(before, rest)| Some((before, rest.strip_prefix(' ')?)));
+    let behind = marked.filter(|(before, _)| {
         before.is_empty()
             || *before == "//"
             || before.ends_with(": ") && before.len() <= 20 && !before.trim().contains(' ')
