@@ -89,6 +89,8 @@ pub enum Language {
     Julia,
     /// Tcl.
     Tcl,
+    /// Perl.
+    Perl,
 }
 
 impl Language {
@@ -109,6 +111,7 @@ impl Language {
             Self::Lua => "lua",
             Self::Julia => "julia",
             Self::Tcl => "tcl",
+            Self::Perl => "perl",
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Parts of reports between words, where nothing tells a whole one: members of Apple's JSON without the braces around them,
-//! processes of a memory event, and messages that a sentence quotes.
+//! processes of a memory event, the form of a tracker, and messages that a sentence quotes.
 
 use crate::apple_text::Lines;
 use crate::json::{Arena, read as read_json};
-use crate::{Limits, apple_ips, exception_log, last_words};
+use crate::{Limits, apple_ips, bugsnag, exception_log, last_words};
 use backtrail_model::{Report, Section};
 
 /// Members of Apple's JSON that tell what happened.
@@ -23,7 +23,10 @@ const MEMBERS: [&str; 11] = [
 
 /// Reads what is left of a report; `None` where there is nothing of one.
 pub(crate) fn read(input: &[u8], limits: &Limits) -> Option<Report> {
-    members(input, limits).or_else(|| processes(input, limits)).or_else(|| quoted(input, limits))
+    members(input, limits)
+        .or_else(|| processes(input, limits))
+        .or_else(|| bugsnag::form::read(input, limits))
+        .or_else(|| quoted(input, limits))
 }
 
 /// Members of an object whose opening brace was cut off.

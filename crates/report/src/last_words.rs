@@ -95,7 +95,8 @@ pub(crate) fn thrown(line: &str) -> Option<(&str, Option<&str>)> {
         ["Fatal Exception: ", "Non-fatal Exception: "].iter().find_map(|begin| line.strip_prefix(begin));
     let (name, reason) = match rest.unwrap_or(line).split_once(": ") {
         Some((name, reason)) => (name, Some(reason)),
-        None => (rest?.trim(), None),
+        // Pages of reporters have the name on a line of its own, the reason below.
+        None => (rest.unwrap_or(line).trim(), None),
     };
     is_class(name).then_some((name, reason))
 }
@@ -114,8 +115,18 @@ pub(crate) fn is_librarys(line: &str) -> bool {
 /// Xcode puts `Thread 1: ` in front.
 pub(crate) fn swift(line: &str) -> Option<&str> {
     const BEGIN: &str = "Fatal error: ";
+    const ITS_OWN: [&str; 4] = [
+        "Index out of range: file ",
+        "Array index is out of range",
+        "Can't form Range with upperBound < lowerBound",
+        "Dictionary literal contains duplicate keys",
+    ];
     // Up to Swift 2.
     if line.starts_with("fatal error: ") && line.contains("Optional value") {
+        return Some(line);
+    }
+    // The line was broken behind the words, which no other language has.
+    if line.starts_with(BEGIN) && ITS_OWN.iter().any(|own| line.contains(own)) {
         return Some(line);
     }
     let at = line.find(BEGIN)?;
@@ -331,12 +342,21 @@ fn code_as_printed(code: u32) -> String {
     if code < 256 { code.to_string() } else { format!("{code:#x}") }
 }
 
+/// A message of Metal's validation has no more lines than these.
+const MAX_METAL_LINES: usize = 8;
+
 /// Adds the second line of what GNU's library prints of an exception, which has its text, to the first one. Says whether it is that.
 pub(crate) fn goes_on(said: Option<&mut String>, line: &str) -> bool {
-    let is_open = |said: &&mut String| {
-        !said.contains('\n') && said.contains("terminate called after throwing an instance of ")
-    };
-    let Some(said) = said.filter(is_open) else { return false };
+    let Some(said) = said else { return false };
+    // Metal's: a title, and a line for each thing that is wrong.
+    if libraries::is_open(said) && said.lines().count() < MAX_METAL_LINES && !line.trim().is_empty() {
+        said.push('\n');
+        said.push_str(line.trim());
+        return true;
+    }
+    if said.contains('\n') || !said.contains("terminate called after throwing an instance of ") {
+        return false;
+    }
     let text = Logged::read(line).text;
     let is_text = text.starts_with("what(): ");
     if is_text {

@@ -2,7 +2,10 @@
 
 use super::Layer;
 use crate::Explanation;
+use crate::explain::android::RUNTIMES_END;
 use crate::explain::debugger_stop::DAMAGED_HEAP;
+use crate::explain::objc::POOL_TITLE;
+use crate::explain::runtime_reports::FULL_HEAP;
 use crate::names::{base_name, cite};
 use crate::owners::of_frame;
 use crate::suspect::Suspect;
@@ -37,10 +40,24 @@ const DAMAGE: [&str; 9] = [
 ];
 
 /// Why nobody can be blamed: memory was damaged, or used up, by code that is not on the stack.
-pub(super) fn undecidable(explanation: &Explanation) -> Option<&'static str> {
-    if explanation.rule == "v8-fatal" {
+pub(super) fn undecidable(explanation: &Explanation, has_suspect: bool) -> Option<&'static str> {
+    // The frames of a pool that is emptied are the system's.
+    if explanation.title == POOL_TITLE && !has_suspect {
+        return Some("not decidable: who released the object once too often is not on the stack");
+    }
+    // Nothing but the way to the end; who used the runtime wrongly is not among these frames.
+    if explanation.title == RUNTIMES_END && !has_suspect {
+        return Some("not decidable: Android's runtime says why it ended the process in the log alone");
+    }
+    if explanation.rule == "v8-fatal" && explanation.title == FULL_HEAP {
         return Some(
             "not decidable: the stack is the engine's own way to the end; whose objects fill the heap is not on it",
+        );
+    }
+    // An addon on the stack called the engine wrongly.
+    if explanation.rule == "v8-fatal" && !has_suspect {
+        return Some(
+            "not decidable: the check is the engine's own; whose call it refused the stack does not show",
         );
     }
     if explanation.rule == "debugger-stop" && explanation.title.starts_with(DAMAGED_HEAP) {

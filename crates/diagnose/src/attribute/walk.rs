@@ -1,14 +1,15 @@
 //! The verdict by the frame to suspect, and the cases in which a stack does not tell.
 
-use super::Attribution;
 use super::blame::{caller, caution, confidence, layer, layers, refused, undecidable};
+use super::{Attribution, Layer};
 use crate::Explanation;
 use crate::explain::kill::{Blame, Killing, killing};
+use crate::explain::tables::telling::PRIVACY;
 use crate::names::{
     BASES, cite, describe, image_name, image_of, is_any_of, main_thread, missing_thread, thread_label,
 };
 use crate::owners::of_frame;
-use crate::suspect::owner::owner_of_image;
+use crate::suspect::owner::{is_delegates, owner_of_image};
 use crate::suspect::{fault_stack, hides_script, kind_of, owner_of, suspect_on};
 use backtrail_core::{Avma, Confidence};
 use backtrail_model::{Frame, Image, OwnerKind, Report, Source};
@@ -19,6 +20,9 @@ pub(super) fn attribute(report: &Report, explanation: &Explanation) -> Attributi
         return found;
     }
     let Some(killing) = killing(report) else {
+        if explanation.title == PRIVACY {
+            return verdict(OwnerKind::App, report.process.name.clone(), vec![packaging()]);
+        }
         return match fault_stack(report) {
             Some((stack, frames)) => by_stack(report, explanation, &stack, frames),
             None => no_stack(&without_stack(report)),
@@ -129,7 +133,7 @@ fn by_suspect(report: &Report, explanation: &Explanation, stack: &str, frames: &
     let Some(suspect) = suspect_on(report, stack, frames) else {
         let found =
             by_link_register(report, frames).unwrap_or_else(|| nobody_but_system(report, stack, frames));
-        return match undecidable(explanation) {
+        return match undecidable(explanation, false) {
             Some(why) => no_one(why, found.evidence),
             None => found,
         };
@@ -140,7 +144,7 @@ fn by_suspect(report: &Report, explanation: &Explanation, stack: &str, frames: &
     evidence.extend(told_by(report, suspect.frame));
     evidence.extend(caller(report, stack, frames, &suspect));
     evidence.extend(suspect.passed.iter().cloned());
-    if let Some(why) = undecidable(explanation) {
+    if let Some(why) = undecidable(explanation, true) {
         return Attribution { blamed: None, ..no_one(why, evidence) };
     }
     let owner = of_frame(report, suspect.frame);
@@ -161,6 +165,17 @@ fn by_suspect(report: &Report, explanation: &Explanation, stack: &str, frames: &
     }
     let caution = caution(explanation);
     evidence.extend(caution.map(str::to_owned));
+    // No image tells, and what it may have called in the same image is not on the stack.
+    if owner.kind == OwnerKind::Unknown && is_delegates(suspect.frame) {
+        evidence.insert(0, "the method is of the app's own delegate".to_owned());
+        let name = image_name(report, suspect.frame).map(str::to_owned);
+        let of_app = Layer { kind: OwnerKind::App, name: name.clone(), frame: suspect.frame.index };
+        return Attribution {
+            confidence: Some(Confidence::Likely),
+            blamed: Some(of_app),
+            ..verdict(OwnerKind::App, name, evidence)
+        };
+    }
     Attribution {
         confidence: confidence(&owner, &suspect, caution.is_some()),
         version: owner.version.clone(),
@@ -261,6 +276,9 @@ fn nobody_but_system(report: &Report, stack: &str, frames: &[Frame]) -> Attribut
     let Some(frame) = innermost else {
         return no_stack(&format!("{stack} has no frame in an image that the report knows"));
     };
+    if let Some(found) = by_component(report) {
+        return found;
+    }
     let all = format!("no frame of {stack} lies in the app or in a library that it ships");
     let mut evidence =
         vec![all, format!("the innermost one is {}", describe(report, frame)), owner_of(report, frame).why];
@@ -294,6 +312,45 @@ fn nobody_but_system(report: &Report, stack: &str, frames: &[Frame]) -> Attribut
     let confidence = of_frame(report, frame).confidence;
     let found = verdict(OwnerKind::System, image_name(report, frame).map(str::to_owned), evidence);
     Attribution { confidence, blamed: Some(layer(report, frame)), ..found }
+}
+
+/// Exceptions that Android's framework throws in the app for what one of its components is or did: the message names it, or the app's
+/// process was told that it broke a rule. The frames are the framework's alone.
+///
+/// Source: Android's `ActivityThread`, `performLaunchActivity`, `handleCreateService`, `throwRemoteServiceException`.
+fn by_component(report: &Report) -> Option<Attribution> {
+    if !report.source.is_android_or_java() {
+        return None;
+    }
+    let exception = report.exception.as_ref()?;
+    let kind = exception.kind.as_deref().unwrap_or_default();
+    let said = exception.message.as_deref().unwrap_or_default();
+    let is_told_off = kind.split(['.', '$']).any(|part| part == "RemoteServiceException");
+    let Some((package, class)) = component(said) else {
+        let why = format!("the framework ended the process by {kind} for what one of the app's services did");
+        let found = verdict(OwnerKind::App, report.process.name.clone(), vec![why]);
+        return is_told_off.then_some(Attribution { confidence: Some(Confidence::Likely), ..found });
+    };
+    // `io.example.shop/.Player` and classes below the package; builds have packages that end in their variant's name.
+    let family = |name: &str| name.split('.').take(2).map(str::to_owned).collect::<Vec<_>>();
+    let is_own = class.starts_with('.') || family(package) == family(class);
+    let why =
+        format!("the message names the component {package}/{class}, which the framework was at work on");
+    if is_own {
+        let found = verdict(OwnerKind::App, Some(package.to_owned()), vec![why]);
+        return Some(Attribution { confidence: Some(Confidence::Likely), ..found });
+    }
+    let whose = "its class is of another package than the app: a library's, or the app's makers' own";
+    Some(verdict(OwnerKind::Unknown, None, vec![whose.to_owned(), why]))
+}
+
+/// The component that a message names: `ComponentInfo{io.example.shop/io.example.shop.Cart}`, `ServiceRecord{9d9 u0 io.example.shop/.Player}`.
+fn component(said: &str) -> Option<(&str, &str)> {
+    let inside = ["ComponentInfo{", "ServiceRecord{"].iter().find_map(|begin| said.split_once(begin))?.1;
+    let words = inside.split('}').next()?;
+    let name = words.split(' ').find(|word| word.contains('/'))?;
+    let (package, class) = name.split_once('/')?;
+    (package.contains('.') && !class.is_empty()).then_some((package, class))
 }
 
 fn no_stack(why: &str) -> Attribution {

@@ -76,12 +76,18 @@ pub(super) fn assertion(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     true
 }
 
+/// What Metal's validation writes behind the function and line that failed.
+const METALS: &str = ": failed assertion ";
+
 /// What stands before the condition of an assertion, and the words of which one stands behind it.
-const CONDITIONS: [(&str, &[&str]); 7] = [
+const CONDITIONS: [(&str, &[&str]); 9] = [
     // glibc.
     ("Assertion `", &["' failed"]),
     // Apple's, BSDs', Windows'; musl.
     ("ssertion failed: ", &[", function ", ", file ", " ("]),
+    // FFmpeg; Metal's validation.
+    ("Assertion ", &[" failed at "]),
+    (METALS, &["'"]),
     // newlib, bionic.
     ("assertion \"", &["\" failed"]),
     // GLib has the values behind the condition, as glog, Abseil and Chromium have.
@@ -100,6 +106,15 @@ pub(super) fn tell_assertion(draft: &mut Draft, text: &str) {
         rest.get(..end).map(|condition| condition.trim().trim_end_matches('.'))
     });
     let condition = condition.filter(|condition| !condition.is_empty()).unwrap_or(text);
+    if text.contains(METALS) {
+        draft.lead(
+            format!("Metal's validation stopped the process: {}", condition.trim_start_matches('`')),
+            "A call of Metal has arguments or a state that the API does not allow, or that this device or simulator does not.",
+        );
+        draft.cause("A pipeline, texture, buffer or encoder that does not fit what the call needs; the message names it.");
+        draft.next("Look at what the message says of the named object. Without the validation (the scheme's diagnostics) the mistake stays, and is not told.");
+        return;
+    }
     draft.lead(
         format!("Assertion failed: {condition}"),
         format!("A condition that the code takes for granted did not hold: {condition}."),

@@ -381,7 +381,11 @@ pub(super) fn java_exception(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     };
     draft.lead(&title, format!("{} was thrown and nobody caught it.", article(class)));
     let backtraces = &facts.report.process.backtraces;
-    let root = backtraces.iter().find(|it| it.is_exception && it.title.trim_start().starts_with("Caused by"));
+    let is_cause = |title: &str| {
+        // The framework marks so where a service was started last; nothing was thrown there.
+        title.starts_with("Caused by") && !title.contains("android.app.StackTrace")
+    };
+    let root = backtraces.iter().find(|it| it.is_exception && is_cause(it.title.trim_start()));
     let mut explained = class;
     if let Some(root) = root {
         let head = root.title.lines().next().unwrap_or_default().trim();
@@ -393,8 +397,17 @@ pub(super) fn java_exception(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     let told = root
         .map_or(message.as_deref().unwrap_or_default(), |root| root.title.lines().next().unwrap_or_default());
     let is_told = explained == "java.lang.UnsatisfiedLinkError" && super::link_error::tell(told, draft);
-    // What wraps a cause explains nothing.
-    let known = EXCEPTIONS.iter().find(|(known, _)| *known == explained).filter(|_| !is_told);
+    // A cause whose own stack is not there stands in the message of what wraps it: `… ComponentInfo{…}: android.view.InflateException: …`.
+    let of_wrapped = || {
+        let (_, inner) = message.as_deref().filter(|_| root.is_none())?.split_once("}: ")?;
+        let name = inner.split(": ").next()?;
+        EXCEPTIONS.iter().find(|(known, _)| *known == name)
+    };
+    // Sentry leaves the package out. What wraps a cause explains nothing.
+    let is_it = |known: &str| {
+        known == explained || known.rsplit('.').next() == Some(explained) && !explained.contains('.')
+    };
+    let known = EXCEPTIONS.iter().find(|(known, _)| is_it(known)).or_else(of_wrapped).filter(|_| !is_told);
     let of_library = SAID_BY_LIBRARIES.iter().find(|(begin, _)| told.contains(begin));
     match of_library {
         Some((_, meaning)) => draft.say(*meaning),
@@ -484,6 +497,9 @@ pub(super) fn anything(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     true
 }
 
+/// The title where Android's runtime ended the process and the text does not say why.
+pub(crate) const RUNTIMES_END: &str = "Ended by Android's runtime";
+
 /// Android's runtime ended the process, in a report whose signal and message were cut away.
 fn runtimes_abort(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     let Some(abort) = facts.find_frame(&["art::Runtime::Abort"], 12) else { return false };
@@ -500,10 +516,7 @@ fn runtimes_abort(facts: &Facts<'_>, draft: &mut Draft) -> bool {
         draft.next("Call DeleteLocalRef, or PushLocalFrame and PopLocalFrame, around what makes them; the log before the end lists which classes fill the table.");
         return true;
     }
-    draft.lead(
-        "Ended by Android's runtime",
-        "Android's runtime ended the process, and wrote why into the log.",
-    );
+    draft.lead(RUNTIMES_END, "Android's runtime ended the process, and wrote why into the log.");
     draft.evidence(facts.cite(abort));
     draft.next(
         "Look in the log before the end for lines of the tag art, or at the tombstone's abort message.",

@@ -16,6 +16,9 @@ use backtrail_model::{Frame, Report, Source};
 /// How the reader calls what V8 prints before it ends a program.
 pub(super) const V8_FATAL: &str = "V8 fatal error";
 
+/// And what Node.js prints of an assertion of its own that failed.
+pub(super) const NODE_ASSERTION: &str = "Node.js assertion";
+
 /// The frame to look at first, and the stack that it is on.
 #[derive(Clone, Debug)]
 pub struct Blamed<'r> {
@@ -59,10 +62,9 @@ pub(crate) fn fault_place(report: &Report) -> Option<FaultPlace<'_>> {
     if report.source == Source::ApplePanic {
         return None;
     }
-    // Those of a full heap are V8's own way to the end.
     let kind = report.exception.as_ref().and_then(|exception| exception.kind.as_deref());
-    if report.source == Source::JavaScriptError && kind == Some(V8_FATAL) {
-        return None;
+    if report.source == Source::JavaScriptError && matches!(kind, Some(V8_FATAL | NODE_ASSERTION)) {
+        return engines_place(report, kind == Some(NODE_ASSERTION));
     }
     if hides_script(report) {
         return None;
@@ -94,6 +96,20 @@ pub(crate) fn fault_place(report: &Report) -> Option<FaultPlace<'_>> {
     }
     let (stack, frames) = fault_stack(report)?;
     Some(FaultPlace::Stack(stack, frames))
+}
+
+/// Where a check of V8 or Node.js failed: an addon that called the engine, else the function of Node.js that made the check. All else are
+/// the engine's own way to the end.
+fn engines_place(report: &Report, is_assertion: bool) -> Option<FaultPlace<'_>> {
+    /// `node::Abort`, and `node::Assert` or what stands in the symbol table before it.
+    const ENDS: usize = 2;
+    let stack = report.process.backtraces.first()?;
+    let is_addon = |frame: &&Frame| frame.image_name.as_deref().is_some_and(|name| name.ends_with(".node"));
+    let is_nodes =
+        |frame: &&Frame| is_assertion && frame.names().next().is_some_and(|name| name.starts_with("node::"));
+    let frame = stack.frames.iter().find(is_addon);
+    let frame = frame.or_else(|| stack.frames.iter().skip(ENDS).find(is_nodes))?;
+    Some(FaultPlace::Frame(stack.title.clone(), frame))
 }
 
 /// Whether the thread that crashed is the one that Crashlytics, or Fabric before it, records exceptions on.

@@ -217,9 +217,32 @@ fn has_names_of_program(facts: &Facts<'_>) -> bool {
     facts.fault_frames.iter().any(|frame| !is_c_library(frame) && frame.names().next().is_some())
 }
 
+/// A message of Rust's library that a reporter gives beside its own stack, as Sentry's text does.
+///
+/// Source: Rust's `core::result::unwrap_failed`, `core::option::unwrap_failed`.
+fn said_by_rust(facts: &Facts<'_>, draft: &mut Draft) -> bool {
+    const BEGINS: [&str; 3] = [
+        "called `Result::unwrap()` on an `Err` value",
+        "called `Option::unwrap()` on a `None` value",
+        "called `Result::expect_err()` on an `Ok` value",
+    ];
+    let is_rusts = |text: &str| BEGINS.iter().any(|begin| text.starts_with(begin));
+    let Some(said) = facts.find_said(is_rusts).filter(|_| facts.class == Class::Unknown) else {
+        return false;
+    };
+    draft.lead(format!("Rust panic: {}", one_line(&said.text)), "Code in Rust panicked.");
+    draft.cause("A condition that the code takes for granted did not hold; the message names it.");
+    draft.next("Look at the innermost frame behind the functions that panic and report.");
+    draft.evidence(said.cite());
+    true
+}
+
 /// A panic of Rust that ended the process.
 pub(super) fn rust_panic(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     let found = telling(facts, &RUST);
+    if found.is_none() && said_by_rust(facts, draft) {
+        return true;
+    }
     let words = words_of_panic(facts).filter(|_| found.is_some() || !has_names_of_program(facts));
     if found.is_none() && words.is_none() {
         return false;

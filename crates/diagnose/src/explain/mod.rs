@@ -9,7 +9,7 @@
 //! `docs/explain.md` lists the rules, `docs/explain-tables.md` the tables; a test keeps both true.
 
 mod abort;
-mod android;
+pub(crate) mod android;
 mod android_codes;
 mod android_faults;
 mod android_waits;
@@ -34,7 +34,7 @@ pub(crate) mod kill;
 mod kills;
 mod link_error;
 mod loader;
-mod objc;
+pub(crate) mod objc;
 mod off_main;
 mod out_of_memory;
 mod place;
@@ -43,13 +43,13 @@ mod region;
 pub(crate) mod registers;
 mod resource;
 mod runtime;
-mod runtime_reports;
+pub(crate) mod runtime_reports;
 mod sender;
 mod sent_signal;
 mod signals;
 pub(crate) mod stack;
 mod swift;
-mod tables;
+pub(crate) mod tables;
 mod throw_stack;
 pub(crate) mod thrown;
 mod trap;

@@ -54,6 +54,9 @@ const WEAK: [&str; 7] = [
     "objc_copyWeak",
     "weak_register_no_lock",
 ];
+/// The title where an autorelease pool found an object gone.
+pub(crate) const POOL_TITLE: &str = "Released object in an autorelease pool";
+
 const POOL: [&str; 5] = [
     "AutoreleasePoolPage::pop",
     "AutoreleasePoolPage::releaseUntil",
@@ -201,7 +204,7 @@ pub(super) fn counting(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     let name = top.names().next().unwrap_or("the runtime");
     let (title, what) = match pool {
         Some(_) => (
-            "Released object in an autorelease pool".to_owned(),
+            POOL_TITLE.to_owned(),
             "An autorelease pool released an object that was already gone: it was released once too often earlier in this turn of the run loop.".to_owned(),
         ),
         None => (

@@ -1,6 +1,6 @@
 //! Rules for what runtimes, sanitizers, debuggers and Linux's kernel wrote: they say themselves what happened.
 
-use super::blamed::V8_FATAL;
+use super::blamed::{NODE_ASSERTION, V8_FATAL};
 use super::debugger_stop::{NULL_PAGE, recursion, said};
 use super::draft::Draft;
 use super::facts::{Facts, field};
@@ -256,13 +256,28 @@ pub(super) fn rust(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     true
 }
 
+/// The title of a full heap of JavaScript.
+pub(crate) const FULL_HEAP: &str = "JavaScript's heap is full";
+
 /// V8 ended the program, nearly always since its heap was full.
 pub(super) fn v8_fatal(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     let exception = facts.exception();
-    if facts.report.source != Source::JavaScriptError || exception.kind.as_deref() != Some(V8_FATAL) {
+    let kind = exception.kind.as_deref().filter(|_| facts.report.source == Source::JavaScriptError);
+    let message = exception.message.as_deref().unwrap_or_default();
+    if kind == Some(NODE_ASSERTION) {
+        super::abort::tell_assertion(draft, message);
+        draft.say("It is an assertion of Node.js's own, in C++.");
+        draft.causes(&[
+            "A fault of Node.js, or a call from JavaScript with arguments or at a time that its C++ code does not expect.",
+            "An addon in machine code that was built for another version.",
+        ]);
+        draft.next("Look for the condition among the known faults of Node.js, and try its newest version.");
+        draft.evidence(message);
+        return true;
+    }
+    if kind != Some(V8_FATAL) {
         return false;
     }
-    let message = exception.message.as_deref().unwrap_or_default();
     if !message.contains("heap out of memory") {
         let is_check = message.starts_with("Check failed: ") || message.starts_with("Debug check failed: ");
         let what = if is_check {
@@ -284,7 +299,7 @@ pub(super) fn v8_fatal(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     }
     let field = |key| field(&facts.report.fields, key);
     draft.lead(
-        "JavaScript's heap is full",
+        FULL_HEAP,
         "V8 ended the program: its heap had reached its limit, and collecting garbage freed too little. That is V8's own limit, not the machine's memory.",
     );
     draft.evidence(message);
@@ -369,6 +384,12 @@ pub(super) fn thrown(facts: &Facts<'_>, draft: &mut Draft) -> bool {
         (None, None) => format!("{kind} was raised in {what}, and nothing caught it."),
     };
     draft.lead(title, told);
+    if what == ".NET" && message.starts_with("Could not load file or assembly") {
+        draft.cause("An assembly that the program needs is not there, or in another version: not shipped, or of a newer framework than the one that runs it.");
+        draft.next(
+            "Look which version the message names, and which one is installed or lies beside the program.",
+        );
+    }
     if let Some(command) = field(&facts.report.fields, "command").filter(|_| what == "Tcl") {
         draft.evidence(format!("It was executing: {command}"));
     }
@@ -486,6 +507,7 @@ fn language(report: &Report) -> &'static str {
         Some(Language::Lua) => "Lua",
         Some(Language::Julia) => "Julia",
         Some(Language::Tcl) => "Tcl",
+        Some(Language::Perl) => "Perl",
         _ => "the program",
     }
 }
@@ -500,7 +522,9 @@ fn meaning(kind: &str) -> Option<&'static str> {
 /// Stacks, and nothing that says why they were taken.
 pub(super) fn anything(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     if facts.report.source == Source::DebuggerBacktrace
-        && (recursion(facts, draft) || super::swift::runtime_failure(facts, draft))
+        && (recursion(facts, draft)
+            || super::swift::runtime_failure(facts, draft)
+            || super::thrown::objc_throw(facts, draft))
     {
         return true;
     }

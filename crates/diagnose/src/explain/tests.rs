@@ -5,6 +5,7 @@ mod captures;
 mod corpus;
 mod documentation;
 mod expert;
+mod forms;
 mod last_words;
 mod phones;
 mod rules;

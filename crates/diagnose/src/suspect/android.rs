@@ -223,10 +223,21 @@ fn of_class(process: &Process, name: &str) -> Ownership {
         let why = format!("classes of {part}* are {what}, which the app ships");
         return Ownership::strong(OwnerKind::Sdk, "class name", why);
     }
+    if is_obfuscated(name) {
+        let why = format!("the name {name} is a shrinker's: the mapping file of the build tells whose it is");
+        return Ownership::unknown(why);
+    }
     let why = format!(
         "{name} is neither the platform's nor a library's that backtrail knows, so it is taken for the app's"
     );
     Ownership::likely(OwnerKind::App, "class name", why)
+}
+
+/// Whether a shrinker gave a class its name and its package: `k.j0.f.a`.
+fn is_obfuscated(method: &str) -> bool {
+    const SHORT: usize = 2;
+    let (class, _) = method.rsplit_once('.').unwrap_or((method, ""));
+    !class.is_empty() && class.split(['.', '$']).all(|part| part.len() <= SHORT)
 }
 
 #[cfg(test)]
@@ -279,7 +290,9 @@ mod tests {
             ("com.example.shop.Cart.total", OwnerKind::App),
             ("com.example.shopping.Cart.total", OwnerKind::App),
             ("java.util.ArrayList.get", OwnerKind::System),
-            ("a.b.c.d", OwnerKind::App),
+            ("a.b.c.d", OwnerKind::Unknown),
+            ("k.j0.f.<clinit>", OwnerKind::Unknown),
+            ("a.b.Cart.total", OwnerKind::App),
         ] {
             assert_eq!(java(name), expected, "{name}");
         }

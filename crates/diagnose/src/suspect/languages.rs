@@ -193,12 +193,23 @@ pub(super) fn dart(report: &Report, function: &str, file: &str) -> Ownership {
             OwnerKind::Sdk,
             format!("the package {package} is called by another one, and is no part of Flutter"),
         ),
+        // pub's layout: a library's main file bears its name, what it has inside lies below `src`. Programs have `main.dart`.
+        Some(package) if is_librarys(file, package) => {
+            told(OwnerKind::Sdk, format!("{file} lies where a package keeps what makes it a library"))
+        }
         Some(package) => told(
             OwnerKind::App,
             format!("nothing says whether the package {package} is the program's or a library"),
         ),
         None => told(OwnerKind::App, format!("{file} is a file of no package")),
     }
+}
+
+/// Whether a file of Dart is where packages have their library: `package:chart/chart.dart`, `package:chart/src/axis.dart`.
+fn is_librarys(file: &str, package: &str) -> bool {
+    let inside = file.strip_prefix("package:").and_then(|rest| rest.strip_prefix(package));
+    let inside = inside.and_then(|rest| rest.strip_prefix('/')).unwrap_or_default();
+    inside.starts_with("src/") || inside.strip_suffix(".dart") == Some(package)
 }
 
 /// Packages of Go's library have no dot in the first part of their path; programs are `main`, modules have a host's name.
@@ -274,8 +285,29 @@ pub(super) fn dot_net(name: &str) -> Ownership {
         ("UnityEditor.", "Unity's editor"),
         ("ILRuntime.", "the interpreter ILRuntime"),
     ];
-    let is_system =
-        name.starts_with("System.") || name.starts_with("Microsoft.") || name.starts_with("Interop.");
+    /// Namespaces of libraries that many programs ship, as NuGet and Unity's store have them.
+    const LIBRARIES: [&str; 14] = [
+        "Amazon.",
+        "AppLovin",
+        "BestHTTP.",
+        "Cysharp.",
+        "DG.Tweening.",
+        "Facebook.",
+        "Firebase.",
+        "Google.",
+        "GoogleMobileAds.",
+        "Newtonsoft.",
+        "OneSignalSDK.",
+        "Serilog.",
+        "UniRx.",
+        "Zenject.",
+    ];
+    /// Unity's runtime puts stand-ins of its own here; Mono's library has classes below its name.
+    const SYSTEM: [&str; 6] = ["System.", "Microsoft.", "Interop.", "Mono.", "Replacements.", "MonoTouch."];
+    let is_system = SYSTEM.iter().any(|begin| name.starts_with(begin));
+    if let Some(begin) = LIBRARIES.iter().find(|begin| name.starts_with(*begin)) {
+        return told(OwnerKind::Sdk, format!("classes of {begin}* are a library's, which programs ship"));
+    }
     let engine = ENGINES.iter().find(|(begin, _)| name.starts_with(begin));
     match (is_system, engine) {
         (true, _) => told(OwnerKind::System, format!("{name} is of .NET's libraries")),

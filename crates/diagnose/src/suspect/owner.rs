@@ -46,6 +46,16 @@ pub(crate) fn owner_of(report: &Report, frame: &Frame) -> Ownership {
     }
 }
 
+/// Whether a method is of the class that Xcode's templates name the app's delegate, or a scene's: libraries have none.
+pub(crate) fn is_delegates(frame: &Frame) -> bool {
+    let class = |name: &str| {
+        let name = name.trim_start_matches(['-', '+', '[']);
+        let end = name.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(name.len());
+        name.get(..end).is_some_and(|class| matches!(class, "AppDelegate" | "SceneDelegate"))
+    };
+    frame.names().next().is_some_and(class)
+}
+
 /// Tells whose an image is.
 pub(crate) fn owner_of_image(report: &Report, image: &Image) -> Ownership {
     let process = &report.process;
@@ -230,7 +240,7 @@ pub(super) fn shipped_runtime(name: &str) -> Option<&'static str> {
 }
 
 /// The image, by name, of the `main` that a stack of the report runs through.
-fn image_of_main(report: &Report) -> Option<&str> {
+pub(super) fn image_of_main(report: &Report) -> Option<&str> {
     let stacks = report.process.threads.iter().map(|thread| &thread.frames);
     let stacks =
         stacks.chain(report.process.backtraces.iter().map(|backtrace| &backtrace.frames)).take(MAX_STACKS);

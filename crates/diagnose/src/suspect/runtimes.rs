@@ -58,8 +58,19 @@ const LIBC_SOURCES: [&str; 16] = [
 ];
 
 /// Beginnings of functions that are sanitizers', fuzzers' and the C library's own, whatever image they are linked into.
-const SYSTEM_FUNCTIONS: [&str; 81] = [
+const SYSTEM_FUNCTIONS: [&str; 91] = [
     "rust_panic",
+    // Of Apple's systems, where gdb names no image.
+    "objc_",
+    "__NSFastEnumerationMutationHandler",
+    "__exceptionPreprocess",
+    "-[NSException raise",
+    "+[NSException raise",
+    "__CFRUNLOOP_IS_",
+    "CFRunLoopRun",
+    "GSEventRun",
+    "UIApplicationMain",
+    "NSApplicationMain",
     // Where Windows begins each thread.
     "BaseThreadInitThunk",
     "RtlUserThreadStart",
@@ -330,8 +341,12 @@ pub(super) fn owner_of(report: &Report, frame: &Frame) -> Ownership {
         }
         None => {}
     }
-    // V8's own way to the end, when its heap is full.
     if report.source == Source::JavaScriptError {
+        let image = frame.image_name.as_deref().unwrap_or_default();
+        if image.ends_with(".node") {
+            return told(OwnerKind::Sdk, format!("{image} is an addon in machine code"));
+        }
+        // V8's own way to the end.
         return told(OwnerKind::System, "the frame is one of the engine's own");
     }
     // Symbols of Mach-O files have an underscore before C's names.
@@ -375,7 +390,7 @@ fn native(report: &Report, frame: &Frame, file: &str) -> Ownership {
     if report.source == Source::KernelLog && image.contains(".so") && !is_of_c(image) {
         return told(OwnerKind::Sdk, format!("{image} is a library; the kernel does not say whose"));
     }
-    let is_library = image.ends_with(".dylib") || image.contains(".so");
+    let is_library = image.ends_with(".dylib") || image.ends_with(".jnilib") || image.contains(".so");
     if let Some(directory) = MANAGED.iter().find(|part| is_library && path.contains(**part)) {
         return told(
             OwnerKind::Sdk,
@@ -405,6 +420,22 @@ fn native(report: &Report, frame: &Frame, file: &str) -> Ownership {
             OwnerKind::App,
             "nothing says that the code is the system's or a library's, so it is taken for the program's",
         );
+    }
+    if report.source == Source::JavaErrorLog && is_library {
+        return told(
+            OwnerKind::Sdk,
+            format!("{image} is machine code that Java loaded; the log does not say whose"),
+        );
+    }
+    // systemd's and gdb's rows name the file alone. The program is another one.
+    let is_other = || super::owner::image_of_main(report).is_some_and(|main| main != image);
+    if report.source == Source::DebuggerBacktrace
+        && image.starts_with("lib")
+        && is_library
+        && file.is_empty()
+        && is_other()
+    {
+        return told(OwnerKind::Sdk, format!("{image} is a library; the text does not say whose"));
     }
     let place = [file, path, image].into_iter().find(|place| !place.is_empty()).unwrap_or_default();
     told(OwnerKind::App, format!("{place} is neither the system's nor an installed package's"))

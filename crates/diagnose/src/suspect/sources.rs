@@ -25,7 +25,7 @@ const fn library(part: &'static str, what: &'static str) -> PlaceRule {
 }
 
 /// Parts of the paths of source files. The first that fits decides.
-static SOURCES: [PlaceRule; 68] = [
+static SOURCES: [PlaceRule; 74] = [
     library("/gems/", "a gem that was installed"),
     system("/lib/ruby/", "Ruby's library"),
     system("<internal:", "Ruby's library"),
@@ -33,6 +33,13 @@ static SOURCES: [PlaceRule; 68] = [
     library("/vendor/symfony/", "a package of Composer"),
     library("/wp-includes/", "WordPress itself"),
     library("/wp-content/plugins/", "a plugin of WordPress"),
+    // `perl -V`: where modules of CPAN are, by make, by distributions, by local::lib; the rest of @INC is Perl's own.
+    library("/site_perl/", "a module of CPAN"),
+    library("/vendor_perl/", "a module of CPAN"),
+    library("/share/perl5/", "a module of CPAN"),
+    library("/perl5/lib/perl5/", "a module of CPAN"),
+    system("/lib/perl5/", "Perl's library"),
+    system("/share/perl/", "Perl's library"),
     library("/.julia/packages/", "a package that was installed"),
     library("/.julia/dev/", "a package"),
     system("/julialang/", "Julia's runtime"),

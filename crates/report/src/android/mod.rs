@@ -69,6 +69,7 @@ pub(crate) fn telling(line: &str) -> Telling {
         Some(b's') => header::signal(trimmed).is_some(),
         Some(b'p') => header::ThreadLine::read(trimmed).is_some_and(|line| line.process.is_some()),
         Some(b'#' | b'n') => NativeRow::read(trimmed).is_some(),
+        Some(b'0'..=b'9') if trimmed.contains(" #") => NativeRow::read(trimmed).is_some(),
         Some(b'"') => thread_head::read(trimmed, 0).is_some(),
         Some(b'a') if JavaRow::read(trimmed).is_some() => return Telling::Row,
         Some(b'a' | b'j') if header::jni(trimmed).is_some() => true,

@@ -26,6 +26,9 @@ impl<'l> NativeRow<'l> {
     /// Reads a row; `None` where the line is none.
     pub(crate) fn read(line: &'l str) -> Option<Self> {
         let line = line.trim();
+        // Tencent's Bugly numbers the rows of its pages: `3 #02 pc 0001c7ef /system/lib/libc.so (raise+10) [armeabi-v7a]`.
+        let numbered = line.split_once(" #").filter(|(number, _)| is_number(number) && number.len() <= 3);
+        let line = numbered.map_or(line, |(number, _)| line.get(number.len() + 1..).unwrap_or(line));
         let line = line.strip_prefix("native: ").unwrap_or(line).trim_start().strip_prefix('#')?;
         let (index, rest) = line.split_once(char::is_whitespace)?;
         let rest = rest.trim_start().strip_prefix("pc ")?.trim_start();
@@ -42,7 +45,12 @@ impl<'l> NativeRow<'l> {
     fn tail(tail: &'l str) -> Self {
         let mut row = Self::default();
         let mut tail = tail;
-        // Tencent's reporter: `[arm64-v8a::0123…]`.
+        // Tencent's reporter: `[arm64-v8a::0123…]`, and of the system's libraries `[armeabi-v7a]`.
+        const ABIS: [&str; 6] =
+            [" [armeabi]", " [armeabi-v7a]", " [arm64-v8a]", " [x86]", " [x86_64]", " [mips]"];
+        if let Some(before) = ABIS.iter().find_map(|abi| tail.strip_suffix(abi)) {
+            tail = before.trim_end();
+        }
         if let Some((before, id)) = tail.strip_suffix(']').and_then(|tail| tail.rsplit_once(" ["))
             && let Some((_, id)) =
                 id.split_once("::").filter(|(_, id)| id.bytes().all(|byte| byte.is_ascii_hexdigit()))

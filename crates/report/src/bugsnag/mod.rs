@@ -2,6 +2,7 @@
 //!
 //! Each frame states its image. (docs.bugsnag.com, "Error Reporting API".)
 
+pub(crate) mod form;
 #[cfg(test)]
 mod tests;
 

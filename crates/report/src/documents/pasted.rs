@@ -104,7 +104,8 @@ impl Marks {
                 states_id = has_raw_id(inner);
             }
         }
-        marks.escaped = !states_id && (has(text, b"&lt;") || has(text, b"&gt;") || has(text, b"&quot;"));
+        let is_escaped = || [&b"&lt;"[..], b"&gt;", b"&quot;", b"&nbsp;"].iter().any(|mark| has(text, mark));
+        marks.escaped = !states_id && is_escaped();
         marks.blanks = has(text, "\u{a0}".as_bytes());
         marks.coloured = has(text, COLOUR);
         marks.joined = has(text, b"#012#");

@@ -14,7 +14,7 @@ pub(super) struct ExitCode<'t> {
 }
 
 /// How such a line begins, with the code right behind.
-const BEGINS: [&str; 20] = [
+const BEGINS: [&str; 24] = [
     "Process completed with exit code ",
     "Process finished with exit code ",
     "Process exited with code ",
@@ -26,6 +26,11 @@ const BEGINS: [&str; 20] = [
     "Command failed with exit code ",
     "Command failed with exit status ",
     "Script failed with exit code ",
+    // kubectl's and docker's `exec`, and what waits for a container.
+    "command terminated with exit code ",
+    "command terminated with non-zero exit code: Error executing in Docker Container: ",
+    "Error executing in Docker Container: ",
+    "Container exited with a non-zero exit code ",
     "npm ERR! Exit status ",
     "npm ERR! errno ",
     "npm error code ",
@@ -201,6 +206,12 @@ mod tests {
                 Some("SIGKILL"),
             ),
             ("      Exit Code:    137", 137, Some("SIGKILL")),
+            ("command terminated with exit code 137", 137, Some("SIGKILL")),
+            (
+                "command terminated with non-zero exit code: Error executing in Docker Container: 139",
+                139,
+                Some("SIGSEGV"),
+            ),
             ("make[2]: *** [Makefile:12: check] Error 139", 139, Some("SIGSEGV")),
         ] {
             assert_eq!(told(line), Some((code, signal)), "{line}");

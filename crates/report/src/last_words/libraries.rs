@@ -40,6 +40,9 @@ pub(super) fn read<'t>(line: &Logged<'t>) -> Option<Message<'t>> {
     if let Some(text) = cpp_in_a_line(text) {
         return Some(Message { by: None, program: None, text });
     }
+    if let Some(text) = assertion_of_ffmpeg(text) {
+        return Some(Message { by: None, program: None, text });
+    }
     if let Some(text) = qt_platform(text) {
         return Some(Message { by: Some(QT), program: None, text });
     }
@@ -85,11 +88,49 @@ fn assertion_of_glibc(text: &str) -> Option<Option<&str>> {
     let mut parts = before.split(": ");
     let first = parts.next()?;
     let is_end = behind.is_empty() || behind.starts_with("Aborted");
-    if has_line(first) {
+    // Node.js's `a.cc:12:void f(int): Assertion …`.
+    let is_nodes = || {
+        let mut parts = first.splitn(3, ':');
+        parts.next().is_some_and(|file| file.contains('.') && !file.contains(' '))
+            && parts.next().is_some_and(is_number)
+            && parts.next().is_some_and(|function| !function.is_empty())
+    };
+    if has_line(first) || is_nodes() {
         return is_end.then_some(None);
     }
     let is_program = !first.contains(' ') && parts.next().is_some_and(has_line);
     (is_end && is_program).then_some(Some(first))
+}
+
+/// FFmpeg's `Assertion x failed at libavcodec/a.c:155`, behind whatever the player that logs it puts before it.
+///
+/// Source: `libavutil/avassert.h`, `av_assert0`.
+fn assertion_of_ffmpeg(text: &str) -> Option<&str> {
+    const BEGIN: &str = "Assertion ";
+    let at = text.find(BEGIN)?;
+    let is_apart = at == 0
+        || ["| ", "] ", ": "].iter().any(|end| text.get(..at).is_some_and(|before| before.ends_with(end)));
+    let message = text.get(at..).filter(|_| is_apart)?;
+    let (condition, place) = message.get(BEGIN.len()..)?.rsplit_once(" failed at ")?;
+    (!condition.is_empty() && !place.contains(' ') && has_line(place)).then_some(message)
+}
+
+/// What Metal's validation prints before it ends the process: `-[MTLDebugDevice newBuffer:]:366: failed assertion \`x'`. The function may
+/// have been cut away, and a page may have taken the backquote for its own.
+fn is_metals(text: &str) -> bool {
+    let Some((place, said)) = text.split_once(": failed assertion ") else { return false };
+    let (function, line) = place.rsplit_once(':').unwrap_or(("", place));
+    let is_function = function.is_empty()
+        || !function.contains(' ')
+        || function.starts_with(['-', '+']) && function.get(1..2) == Some("[");
+    is_number(line) && is_function && !said.is_empty()
+}
+
+/// Whether a message of Metal's goes on in the next line: it ends with a quote of its own.
+pub(super) fn is_open(said: &str) -> bool {
+    is_metals(said.lines().next().unwrap_or_default())
+        && said.contains("assertion `")
+        && !said.trim_end_matches('`').ends_with('\'')
 }
 
 /// `file.c:12`.
@@ -261,6 +302,7 @@ fn is_assertion(text: &str) -> bool {
         })
     };
     is_apples_or_windows()
+        || is_metals(text)
         || is_musls()
         || is_newlibs()
         || is_bionics()
@@ -316,6 +358,7 @@ mod tests {
             ("prog: a.c:12: main: Assertion `x > 0' failed.", (libc, Some("prog"))),
             ("a.cc:12: void f(int): Assertion `x' failed.Aborted (core dumped)", (libc, None)),
             ("Assertion `x' failed.", (libc, None)),
+            ("../src/a.cc:12:static void ns::C::f(int): Assertion `(fd) >= (0)' failed.", (libc, None)),
             ("*** stack smashing detected ***: <unknown> terminated", (libc, None)),
             ("> `double free or corruption (!prev)`", (libc, None)),
             ("free(): double free detected in tcache 2", (libc, None)),
@@ -330,6 +373,12 @@ mod tests {
             ("FORTIFY: FD_SET: file descriptor 1024 >= FD_SETSIZE 1024", (libc, None)),
             ("Assertion failed: (x > 0), function main, file a.c, line 7.", (None, None)),
             ("Assertion failed: x > 0 (a.c: main: 7)", (None, None)),
+            ("Player: open(url:) | Assertion s->size failed at libavcodec/frames.c:77", (None, None)),
+            (
+                "-[MTLDebugDevice newBuffer:]:12: failed assertion `length 0x20 must not exceed 16.'",
+                (None, None),
+            ),
+            ("validatePass:78: failed assertion `Pass Validation", (None, None)),
             ("a.c:7: main: assertion \"x > 0\" failed", (None, None)),
             ("assertion \"x\" failed: file \"a.c\", line 7, function: main", (None, None)),
             ("ERROR:a.c:12:f: assertion failed (x == 1): (2 == 1)", (None, None)),
@@ -365,6 +414,9 @@ mod tests {
             "FORTIFY: what it is: nobody knows 100 %",
             "An Assertion `x' failed.",
             "Assertion failed: nobody knows why",
+            "The Assertion x failed at a.c:12",
+            "Assertion x failed at the first line",
+            "the test in line 12: failed assertion of mine",
             "When terminate called after throwing an instance of 'E' is printed",
             "terminate called after throwing an instance of 'E' means that nobody caught it",
             "libc++abi: terminating is what I saw",

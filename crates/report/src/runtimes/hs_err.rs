@@ -11,26 +11,47 @@ use backtrail_model::{AppInfo, Exception, Field, Frame, Language, Register, Repo
 
 /// Lines that only such a log has.
 const TELLING: [&str; 2] = [
-    "# A fatal error has been detected by the Java Runtime Environment:",
-    "# There is insufficient memory for the Java Runtime Environment to continue.",
+    "A fatal error has been detected by the Java Runtime Environment:",
+    "There is insufficient memory for the Java Runtime Environment to continue.",
 ];
 
 /// Whether a line tells that the text is of this kind.
 pub(super) fn is_sure(line: &str) -> bool {
+    // Pages take `#` for a heading; some builds' logs put words before it.
+    let line = sentence_of(line);
     TELLING.iter().any(|telling| line.starts_with(telling))
+}
+
+/// A line without the mark that sentences of the head have, and what a build's log puts before it.
+fn sentence_of(line: &str) -> &str {
+    let line = line.trim_start();
+    let marked = line.split_once('#').and_then(|(before, rest)| Some((before, rest.strip_prefix(' ')?)));
+    let behind = marked.filter(|(before, _)| {
+        before.is_empty()
+            || *before == "//"
+            || before.ends_with(": ") && before.len() <= 20 && !before.trim().contains(' ')
+    });
+    behind.map_or(line, |(_, rest)| rest.trim_start())
 }
 
 /// Reads such a log.
 pub(super) fn read(input: &[u8], start: usize, limits: &Limits) -> Option<Report> {
     let log = Log::new(Source::JavaErrorLog, limits);
-    let mut reader = HsErr { log, part: Part::Head, head: Vec::new() };
+    let mut reader = HsErr { log, part: Part::Head, head: Vec::new(), is_unmarked: false, problem: None };
     drive(&mut reader, input, start);
-    let HsErr { mut log, head, .. } = reader;
+    let HsErr { mut log, head, problem, .. } = reader;
     if head.is_empty() && log.report.exception.is_none() && log.report.process.threads.is_empty() {
         return None;
     }
     log.report.app_info.push(AppInfo { image: None, lines: head });
     let process = &mut log.report.process;
+    let mut stacks = process.threads.iter().map(|thread| &thread.frames);
+    if let Some(frame) = problem.filter(|_| process.backtraces.is_empty() && stacks.all(Vec::is_empty)) {
+        if process.threads.is_empty() {
+            process.threads.push(Thread { crashed: true, ..Thread::default() });
+        }
+        process.threads.iter_mut().take(1).for_each(|thread| thread.frames.push(frame.clone()));
+    }
     process.name.get_or_insert_with(|| "java".to_owned());
     process.crashed_thread = (!process.threads.is_empty()).then_some(0);
     let mut report = log.finish();
@@ -52,6 +73,10 @@ struct HsErr<'l> {
     part: Part,
     /// The sentences behind `#`.
     head: Vec<String>,
+    /// Whether the head's sentences have no mark: a page took them for headings.
+    is_unmarked: bool,
+    /// The frame that the head names, which is all there is of a stack where the log itself is not given.
+    problem: Option<Frame>,
 }
 
 impl<'l> Reader<'l> for HsErr<'l> {
@@ -61,8 +86,17 @@ impl<'l> Reader<'l> for HsErr<'l> {
 
     fn line(&mut self, text: &str, line: &Line<'_>) -> bool {
         let trimmed = text.trim();
-        if let Some(sentence) = trimmed.strip_prefix('#') {
-            self.sentence(sentence.trim());
+        let marked = trimmed.strip_prefix('#').map(str::trim).or_else(|| {
+            let sentence = sentence_of(trimmed);
+            (sentence.len() < trimmed.len()).then_some(sentence)
+        });
+        self.is_unmarked |= marked.is_none() && self.head.is_empty() && is_sure(trimmed);
+        let is_head = self.is_unmarked && self.part == Part::Head && !trimmed.starts_with("---");
+        if let Some(sentence) = marked.or_else(|| is_head.then_some(trimmed)) {
+            if self.head.last().is_some_and(|last| last.starts_with("Problematic frame")) {
+                self.problem = row(sentence, line, &mut self.log).map(|frame| Frame { index: 0, ..frame });
+            }
+            self.sentence(sentence);
             return false;
         }
         // Pages and issues leave blank lines between the sentences of the head.
@@ -184,11 +218,14 @@ impl HsErr<'_> {
             }
             return;
         }
-        if let Some(rest) = line.strip_prefix("siginfo: ") {
+        if let Some(rest) = line.strip_prefix("siginfo:") {
             if let Some(exception) = &mut report.exception {
-                let address = rest.split_once("si_addr: ").and_then(|(_, rest)| hex(word(rest).0));
+                // Up to Java 8: `siginfo:si_signo=SIGSEGV: si_errno=0, si_code=1 (SEGV_MAPERR), si_addr=0x8`.
+                let address = rest.split_once("si_addr: ").or_else(|| rest.split_once("si_addr="));
+                let address = address.and_then(|(_, rest)| hex(word(rest).0));
                 exception.address = exception.address.or(address.map(Avma::new));
-                exception.subtype = between(rest, "si_code: ", ",").map(str::to_owned);
+                let code = between(rest, "si_code: ", ",").or_else(|| between(rest, "si_code=", ","));
+                exception.subtype = code.map(str::to_owned);
             }
             return;
         }

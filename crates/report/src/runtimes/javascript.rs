@@ -92,8 +92,17 @@ pub(super) fn row(line: &str) -> Option<Frame> {
     let line = line.trim();
     match line.strip_prefix("at ") {
         Some(rest) => row_behind_at(rest),
-        None => row_with_sign(line),
+        None => row_with_sign(line).or_else(|| row_of_bundle(line)),
     }
+}
+
+/// `index.android.bundle:15:8607`, a row of React Native as pages of Crashlytics have it where no function is known.
+fn row_of_bundle(line: &str) -> Option<Frame> {
+    let found = place(line).filter(|found| found.column.is_some() && !found.file.contains([' ', '/']))?;
+    let is_bundle = [".bundle", ".jsbundle", ".hbc"].iter().any(|end| found.file.ends_with(end));
+    let mut frame = named(0, "<anonymous>", Some(Some(found).filter(|_| is_bundle)?));
+    frame.language = Some(Language::JavaScript);
+    Some(frame)
 }
 
 /// `f@https://a.b/x.js:12:99`, `@x.js:1:2` without a function's name, `f@[native code]`, and as React Native's release builds

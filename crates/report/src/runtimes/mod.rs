@@ -12,6 +12,7 @@ mod dotnet;
 mod errors;
 mod go;
 mod hs_err;
+mod ipython;
 mod javascript;
 mod kernel;
 mod kernel_log;
@@ -60,7 +61,8 @@ pub(crate) fn read(
         Source::RustPanic => rust_panic::read(input, start, limits),
         Source::JavaErrorLog => hs_err::read(input, start, limits),
         Source::PythonTraceback => {
-            let report = python::read(input, start, limits);
+            let report = ipython::read(input, start, limits);
+            let report = report.or_else(|| python::read(input, start, limits));
             let is_stack = report.as_ref().is_some_and(has_frames);
             // Ruby's tracebacks once began with the same words.
             if is_stack { report } else { errors::read(input, start, limits).or(report) }
@@ -126,7 +128,7 @@ pub(crate) fn telling(line: &str) -> Telling {
     )
     .or_else(|| sure(sanitizer::runtime_error(line).is_some(), Source::Sanitizer))
     .or_else(|| sure(hs_err::is_sure(line), Source::JavaErrorLog))
-    .or_else(|| sure(python::is_sure(line), Source::PythonTraceback))
+    .or_else(|| sure(python::is_sure(line) || ipython::is_head(line), Source::PythonTraceback))
     .or_else(|| sure(rust_panic::is_sure(line), Source::RustPanic))
     .or_else(|| sure(errors::is_sure(line), Source::RuntimeError))
     .or_else(|| sure(dart::is_sure(line), Source::DartTrace))
@@ -137,9 +139,14 @@ pub(crate) fn telling(line: &str) -> Telling {
     .or_else(|| sure(debugger::is_sure(line), Source::DebuggerBacktrace))
     .or_else(|| likely(line.starts_with("SUMMARY: ") && line.contains("Sanitizer: "), Source::Sanitizer))
     .or_else(|| sure(v8_fatal::is_check(line), Source::JavaScriptError))
-    .or_else(|| likely(v8_fatal::message(line).is_some(), Source::JavaScriptError))
+    .or_else(|| {
+        let is_engines = v8_fatal::message(line).is_some() || v8_fatal::is_first_row(line);
+        likely(is_engines, Source::JavaScriptError)
+    })
+    .or_else(|| likely(rust_panic::is_first_row(line), Source::RustPanic))
     .or_else(|| likely(javascript::row(line).is_some(), Source::JavaScriptError))
     .or_else(|| likely(errors::is_likely(line), Source::RuntimeError))
+    .or_else(|| likely(python::is_row(line), Source::PythonTraceback))
     .or_else(|| likely(dotnet::mono_row(line).is_some(), Source::DotNetException))
     .or_else(|| likely(line.starts_with("panic: ") || go::is_fatal(line), Source::GoTrace))
     .or_else(|| likely(native_row::is_likely(line), Source::DebuggerBacktrace))

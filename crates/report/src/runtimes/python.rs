@@ -208,6 +208,14 @@ impl<'l> Reader<'l> for Python<'l> {
                 if is_numbered && depth > 0 && trimmed.contains(|c: char| c.is_ascii_alphabetic()) {
                     self.lone.get_or_insert_with(|| trimmed.to_owned());
                 }
+                // The head was cut away.
+                let is_first = self.chain.is_empty() && self.log.report.process.backtraces.is_empty();
+                if is_first && text.starts_with(' ') && is_row(trimmed) && self.log.begin_backtrace("", false)
+                {
+                    self.part = Part::Traceback;
+                    self.indent = indentation(text) - 1;
+                    return self.inside(trimmed, line);
+                }
                 false
             }
             Part::Traceback if indentation(text) > self.indent => self.inside(trimmed, line),
@@ -334,6 +342,13 @@ impl Python<'_> {
 }
 
 /// `File "x.py", line 3, in f`; the fault handler writes no second comma.
+/// Whether a line is a row of a traceback whose head may have been cut away.
+pub(super) fn is_row(line: &str) -> bool {
+    let rest = line.strip_prefix("File \"").and_then(|rest| rest.rsplit_once("\", line "));
+    rest.and_then(|(_, rest)| rest.split_once(", in "))
+        .is_some_and(|(line, name)| crate::numbers::is_number(line) && !name.is_empty())
+}
+
 fn row(line: &str, at: &Line<'_>) -> Option<Frame> {
     let (file, rest) = line.strip_prefix("File \"")?.rsplit_once("\", line ")?;
     let (number, rest) = rest.split_once(|c: char| !c.is_ascii_digit()).unwrap_or((rest, ""));

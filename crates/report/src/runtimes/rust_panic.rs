@@ -76,6 +76,11 @@ pub(super) fn is_head(line: &str) -> bool {
     line.starts_with("thread '") && Head::read(line).is_some()
 }
 
+/// `0: rust_begin_unwind`: the innermost row of a panic's stack, where the words before it were left out.
+pub(super) fn is_first_row(line: &str) -> bool {
+    line.strip_prefix("0: ").is_some_and(|name| name.ends_with("rust_begin_unwind"))
+}
+
 /// Lines by which a text is told to be of this kind.
 pub(super) fn is_sure(line: &str) -> bool {
     line.contains("thread '") && Head::read(line).is_some() || line == "The application panicked (crashed)."
@@ -108,7 +113,12 @@ impl<'l> Reader<'l> for Panic<'l> {
             return false;
         }
         if self.log.report.exception.is_none() {
-            return false;
+            if !is_first_row(trimmed) {
+                return false;
+            }
+            self.raise("");
+            self.log.begin_thread(Thread { crashed: true, ..Thread::default() });
+            self.part = Part::Stack;
         }
         self.after_head(trimmed, text, line)
     }
@@ -284,6 +294,17 @@ mod tests {
                 assert_eq!((symbol.name.as_str(), symbol.line, symbol.column), ("app::f", Some(2), Some(5)));
             }
         }
+    }
+
+    #[test]
+    fn a_stack_alone() {
+        let text = "It ends so:\nstack backtrace:\n   0: rust_begin_unwind\n             at /rustc/1/library/std/src/panicking.rs:584:5\n   1: core::result::unwrap_failed\n             at /rustc/1/library/core/src/result.rs:1785:5\n   2: shop::price\n             at ./src/shop.rs:17:19\n";
+        let report = parse(text.as_bytes(), &Limits::default()).unwrap();
+        assert_eq!(report.source, Source::RustPanic);
+        assert_eq!(report.exception.as_ref().unwrap().message, None);
+        let frames = &report.crashed().unwrap().frames;
+        let symbol = frames[2].reported.as_ref().unwrap();
+        assert_eq!((frames.len(), symbol.name.as_str(), symbol.line), (3, "shop::price", Some(17)));
     }
 
     #[test]

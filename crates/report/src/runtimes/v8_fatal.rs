@@ -35,6 +35,14 @@ pub(super) fn check(line: &str) -> Option<&str> {
     BEGINS.iter().any(|begin| said.starts_with(begin)).then(|| said.trim_end_matches('.'))
 }
 
+/// Whether a line is the first row of the stack that Node.js prints where an assertion of its own failed.
+///
+/// Source: Node.js `src/node_errors.cc` (`Assert`, `DumpNativeBacktrace`).
+pub(super) fn is_first_row(line: &str) -> bool {
+    const FIRST: [&str; 2] = ["node::Abort()", "node::DumpNativeBacktrace("];
+    line.strip_prefix("1: ").is_some_and(|rest| FIRST.iter().any(|name| rest.contains(name)))
+}
+
 /// Whether a line says that such a check failed. What failed stands in the next.
 pub(super) fn is_check(line: &str) -> bool {
     line.strip_prefix("# Fatal error in ").is_some_and(|rest| rest.contains(", line "))
@@ -43,13 +51,13 @@ pub(super) fn is_check(line: &str) -> bool {
 /// Reads such a text; `None` where it is none.
 pub(super) fn read(input: &[u8], start: usize, limits: &Limits) -> Option<Report> {
     let log = Log::new(Source::JavaScriptError, limits);
-    let mut reader = V8 { log, message: None, last: None, rows: None };
+    let mut reader = V8 { log, message: None, assertion: None, is_assertion: false, last: None, rows: None };
     drive(&mut reader, input, start);
-    let V8 { log, message, last, rows } = reader;
+    let V8 { log, message, is_assertion, last, rows, .. } = reader;
     let message = message?;
     let mut report = log.finish();
     report.exception = Some(Exception {
-        kind: Some("V8 fatal error".to_owned()),
+        kind: Some(if is_assertion { "Node.js assertion" } else { "V8 fatal error" }.to_owned()),
         message: Some(message),
         ..Exception::default()
     });
@@ -73,6 +81,9 @@ pub(super) fn read(input: &[u8], start: usize, limits: &Limits) -> Option<Report
 struct V8<'l> {
     log: Log<'l>,
     message: Option<String>,
+    /// A failed assertion, which is Node.js's where rows of its own follow.
+    assertion: Option<String>,
+    is_assertion: bool,
     /// The last collection of the whole heap.
     last: Option<String>,
     /// The number of the last row.
@@ -90,10 +101,20 @@ impl<'l> Reader<'l> for V8<'l> {
             self.message = message(text).or_else(|| check(text)).map(str::to_owned);
             let collection = last_collection(text).filter(|collection| remaining(collection).is_some());
             self.last = collection.map(str::to_owned).or_else(|| self.last.take());
-            return false;
+            if text.contains("Assertion `") && crate::last_words::is_librarys(text) {
+                self.assertion = Some(text.trim_matches('`').to_owned());
+            }
+            if !is_first_row(text) {
+                return false;
+            }
+            self.message = self.assertion.take();
+            self.is_assertion = true;
+            if self.message.is_none() {
+                return false;
+            }
         }
         // Rows may have a name and no address; the line is kept, too, since its number counts from 1.
-        let bare = || bare_row(text).filter(|_| self.log.is_in_stack());
+        let bare = || bare_row(text).filter(|_| self.log.is_in_stack() || self.is_assertion);
         let Some(frame) = row(text).or_else(bare) else { return false };
         self.rows = Some(frame.index + 1);
         let is_whole = frame.address.is_some();
@@ -104,10 +125,16 @@ impl<'l> Reader<'l> for V8<'l> {
     }
 }
 
-/// `17: clone`.
+/// `17: clone`, and with its file, as old versions of Node.js have rows: `1: node::Abort() [node]`.
 fn bare_row(text: &str) -> Option<Frame> {
     let (number, name) = text.split_once(": ")?;
     let index = number.parse::<u32>().ok()?.checked_sub(1)?;
+    if let Some((name, module)) = name.strip_suffix(']').and_then(|rest| rest.rsplit_once(" ["))
+        && name.contains('(')
+    {
+        let frame = super::log::named(index, name.trim(), None);
+        return Some(Frame { image_name: Some(file_name(module).to_owned()), ..frame });
+    }
     let is_name = !name.is_empty() && !name.contains(char::is_whitespace) && !name.starts_with("0x");
     is_name.then(|| super::log::named(index, name, None))
 }
@@ -201,6 +228,17 @@ mod tests {
         ] {
             assert!(parse(text.as_bytes(), &Limits::default()).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn an_assertion_of_node() {
+        let text = "It fails so:\n/usr/bin/node[77]: ../src/node_pipe.cc:12:static void node::Pipe::Open(int): Assertion `(fd) >= (0)' failed.\nMain process exited, code=killed, status=6/ABRT\n 1: node::Abort() [/usr/bin/node]\n 2: node::Assert(char const* const (*) [4]) [/usr/bin/node]\n 3: 0x14135d1 node::Pipe::Open(int) [/usr/bin/node]\n";
+        let report = parse(text.as_bytes(), &Limits::default()).unwrap();
+        let exception = report.exception.unwrap();
+        assert_eq!(exception.kind.as_deref(), Some("Node.js assertion"));
+        assert!(exception.message.unwrap().contains("Assertion `(fd) >= (0)' failed"));
+        assert_eq!(report.process.backtraces[0].frames.len(), 3);
+        assert!(parse(b"1: node::Abort() is what ends it\n", &Limits::default()).is_err());
     }
 
     #[test]

@@ -523,7 +523,7 @@ pub(in crate::explain) static GO: [(&str, &str, &str); 13] = [
 ];
 
 /// Well-known exceptions of Python, JavaScript and .NET.
-pub(in crate::explain) static EXCEPTIONS: [(&str, &str); 44] = [
+pub(in crate::explain) static EXCEPTIONS: [(&str, &str); 52] = [
     ("NoMethodError", "A method was called that the object does not have; often the object is nil."),
     ("NameError", "A name is used that nothing defines."),
     ("ArgumentError", "A function was called with arguments that it does not take."),
@@ -554,6 +554,27 @@ pub(in crate::explain) static EXCEPTIONS: [(&str, &str); 44] = [
     ("ModuleNotFoundError", "A module is not installed, or not on the path."),
     ("ImportError", "A module could not be imported, or has no such name."),
     ("FileNotFoundError", "A file is not there."),
+    // .NET: the documentation of System, System.IO and System.Reflection.
+    ("System.IO.FileNotFoundException", "A file is not there."),
+    ("System.IO.DirectoryNotFoundException", "A directory is not there."),
+    (
+        "System.IO.FileLoadException",
+        "An assembly was found and could not be loaded: another version, mostly.",
+    ),
+    ("System.BadImageFormatException", "A file is no assembly, or one for another processor."),
+    (
+        "System.TypeLoadException",
+        "A type is missing from its assembly: a library of another version, or trimmed away.",
+    ),
+    ("System.MissingMethodException", "A method is missing: a library of another version, or trimmed away."),
+    (
+        "System.DllNotFoundException",
+        "A library in machine code was not found: not shipped for this system, or it needs one that is missing.",
+    ),
+    (
+        "System.EntryPointNotFoundException",
+        "A function is missing from a library in machine code: one of another version.",
+    ),
     ("PermissionError", "The system did not allow it."),
     ("ConnectionRefusedError", "Nobody listens at the other end."),
     ("MemoryError", "The system gave no more memory."),

@@ -27,8 +27,11 @@ const ENDS: &[Class] = &[Class::Breakpoint, Class::BadInstruction, Class::Abort,
 const TRAPS_OR_UNTOLD: &[Class] = &[Class::Breakpoint, Class::BadInstruction, Class::Unknown];
 const SANITIZER: &str = "Run with Address Sanitizer: it stops where the memory is damaged, not later.";
 
+/// The title where the system ended an app for a usage description that is missing.
+pub(crate) const PRIVACY: &str = "Private data accessed without a usage description";
+
 /// The table; the first that fits counts.
-pub(crate) static TELLING: [Telling; 35] = [
+pub(crate) static TELLING: [Telling; 39] = [
     // Core Foundation's own breakpoint behind the line `*** -[X y]: message sent to deallocated instance`.
     Telling {
         functions: &["___forwarding___"],
@@ -104,6 +107,69 @@ pub(crate) static TELLING: [Telling; 35] = [
         ],
         next: &[
             "The line before the end on the standard error says which; run with Address Sanitizer or valgrind, which stop where the memory is damaged.",
+        ],
+    },
+    // The same where systemd found no names: free() calls abort() for no other reason.
+    Telling {
+        functions: &["__libc_free", "__GI___libc_free", "_int_free", "cfree"],
+        classes: &[Class::Abort],
+        depth: 10,
+        title: "Heap error found by malloc",
+        meaning: "free() ended the process: malloc's bookkeeping is damaged, or it was asked to free what it never gave out.",
+        causes: &[
+            "Memory freed twice, or not allocated by malloc.",
+            "A write to freed memory, or beyond the end of a block.",
+        ],
+        next: &[
+            "The line before the end on the standard error says which; run with Address Sanitizer or valgrind, which stop where the memory is damaged.",
+        ],
+    },
+    // GCC's `libgcc/unwind-dw2.c`, `uw_init_context_1`: `gcc_assert (code == _URC_NO_REASON)`, which calls abort().
+    Telling {
+        functions: &["uw_init_context_1", "uw_init_context_1.cold", "uw_init_context_1.cold.1"],
+        classes: &[Class::Abort, Class::Unknown],
+        depth: 8,
+        title: "GCC's unwinder ended the process",
+        meaning: "An exception was thrown, or a thread ended, and the unwinder of GCC's library (libgcc_s) found no unwind table for its own caller; it ends the process then.",
+        causes: &[
+            "Two unwinders in one process: libraries built by GCC and by Clang, libgcc_s beside the system's libunwind.",
+            "Code without unwind tables that calls into the library, or tables that are damaged.",
+        ],
+        next: &[
+            "Look at which libraries bring libgcc_s (`otool -L`, `ldd`), and build all of them by one compiler.",
+        ],
+    },
+    // Foundation names its own function so.
+    Telling {
+        functions: &[
+            "KVO_IS_RETAINING_ALL_OBSERVERS_OF_THIS_OBJECT_IF_IT_CRASHES_AN_OBSERVER_WAS_OVERRELEASED_OR_SMASHED",
+            "NSKVODeallocate",
+        ],
+        classes: &[Class::BadAccess, Class::Unknown],
+        depth: 8,
+        title: "Key-value observing met an observer that is gone",
+        meaning: "The value of an observed key changed, and Foundation retained the object's observers to tell them: one of them was released or overwritten.",
+        causes: &[
+            "An observer that was released without being removed (`removeObserver:forKeyPath:`).",
+            "An object that is observed while it is being deallocated.",
+        ],
+        next: &[
+            "Run with Zombie Objects on: it names the observer's class. Use observations that end by themselves (NSKeyValueObservation, Combine).",
+        ],
+    },
+    // CoreGraphics names its own function so.
+    Telling {
+        functions: &["ERROR_CGDataProvider_BufferIsNotBigEnough"],
+        classes: &[Class::BadAccess],
+        depth: 3,
+        title: "The buffer of an image is smaller than the image",
+        meaning: "CoreGraphics read the bytes of an image up to the end that its size states, and its buffer ends before or was freed.",
+        causes: &[
+            "Width, height or bytes per row that do not fit the buffer given to CGDataProvider or CGBitmapContext.",
+            "A buffer that was freed or resized while the image still used it.",
+        ],
+        next: &[
+            "Compare the buffer's size with height times bytes per row; keep it until the image is released.",
         ],
     },
     // glibc's `__libc_message` prints why and calls abort(); who called it stands behind it, if the text has that.
@@ -437,7 +503,7 @@ pub(crate) static TELLING: [Telling; 35] = [
         functions: &["__TCC_CRASHING_DUE_TO_PRIVACY_VIOLATION__", "__CRASHING_DUE_TO_PRIVACY_VIOLATION__"],
         classes: &[],
         depth: 6,
-        title: "Private data accessed without a usage description",
+        title: PRIVACY,
         meaning: "The app asked for private data without saying in its Info.plist what for, so the system ended it.",
         causes: &["The usage description key for that kind of data is missing from the Info.plist."],
         next: &["Add the key; the termination reason names it."],

@@ -1,11 +1,12 @@
 //! Errors that languages' runtimes print with names and places in the source: PHP, Ruby, Erlang and Elixir, OCaml, Haskell,
-//! Lua, Julia, Tcl. Each has a reader of its own; what they share is here.
+//! Lua, Julia, Tcl, Perl. Each has a reader of its own; what they share is here.
 
 mod beam;
 mod haskell;
 mod julia;
 mod lua;
 mod ocaml;
+mod perl;
 mod php;
 mod ruby;
 mod tcl;
@@ -23,7 +24,7 @@ struct Known {
 }
 
 /// In the order in which lines are asked.
-const LANGUAGES: [Known; 8] = [
+const LANGUAGES: [Known; 9] = [
     Known { is_sure: php::is_sure, read: php::read },
     Known { is_sure: ruby::is_sure, read: ruby::read },
     Known { is_sure: beam::is_sure, read: beam::read },
@@ -32,6 +33,7 @@ const LANGUAGES: [Known; 8] = [
     Known { is_sure: lua::is_sure, read: lua::read },
     Known { is_sure: julia::is_sure, read: julia::read },
     Known { is_sure: tcl::is_sure, read: tcl::read },
+    Known { is_sure: perl::is_sure, read: perl::read },
 ];
 
 /// Whether a line tells that the text is of this kind.
