@@ -144,7 +144,9 @@ pub(super) const NULL_PAGE: u64 = 0x1000;
 pub(super) fn said(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     let has_said = !facts.said.is_empty()
         && (captures::c_library_message(facts, draft) || abort::assertion(facts, draft) || cpp(facts, draft));
-    has_said || matches!(facts.signal(), "SIGABRT" | "") && trap::telling_frame(facts, draft)
+    // musl ends by a fault where others abort.
+    let ends_itself = matches!(facts.signal(), "SIGABRT" | "") || facts.top_is(&["a_crash"]).is_some();
+    has_said || ends_itself && trap::telling_frame(facts, draft)
 }
 
 /// A stack of thousands of frames, or one that repeats.

@@ -92,6 +92,8 @@ pub(crate) static SKIP_GROUPS: [SkipGroup; 12] = [
             "__chk_fail",
             "__chk_fail_overflow",
             "__builtin_trap",
+            // musl's.
+            "a_crash",
             "default_terminate_handler",
             "demangling_terminate_handler",
             "__gnu_cxx::__verbose_terminate_handler",

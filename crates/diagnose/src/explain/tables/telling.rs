@@ -31,7 +31,7 @@ const SANITIZER: &str = "Run with Address Sanitizer: it stops where the memory i
 pub(crate) const PRIVACY: &str = "Private data accessed without a usage description";
 
 /// The table; the first that fits counts.
-pub(crate) static TELLING: [Telling; 39] = [
+pub(crate) static TELLING: [Telling; 40] = [
     // Core Foundation's own breakpoint behind the line `*** -[X y]: message sent to deallocated instance`.
     Telling {
         functions: &["___forwarding___"],
@@ -170,6 +170,23 @@ pub(crate) static TELLING: [Telling; 39] = [
         ],
         next: &[
             "Compare the buffer's size with height times bytes per row; keep it until the image is released.",
+        ],
+    },
+    // musl says nothing: its `assert` of `malloc` (src/malloc/mallocng/glue.h) and `__stack_chk_fail` end by `a_crash`, an instruction
+    // for the kernel alone (x86) or a write to null.
+    Telling {
+        functions: &["a_crash"],
+        classes: &[],
+        depth: 3,
+        title: "musl's C library found damaged memory",
+        meaning: "musl ends a program by a fault of its own where its bookkeeping of the heap is damaged, where it was asked to free what it never gave out, or where a function wrote beyond the end of a buffer on its stack.",
+        causes: &[
+            "Memory freed twice, or not allocated by malloc.",
+            "A write to freed memory, or beyond the end of a block.",
+        ],
+        next: &[
+            "Look at who called the C library: what it frees there, and who else holds it.",
+            SANITIZER,
         ],
     },
     // glibc's `__libc_message` prints why and calls abort(); who called it stands behind it, if the text has that.

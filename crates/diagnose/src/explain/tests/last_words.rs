@@ -91,6 +91,12 @@ fn what_debuggers_show_beside_the_signal() {
              #0  0x00007ff3 raise (libc.so.6 + 0x3dbc5)\n#1  0x00007ff4 malloc_printerr (libc.so.6 + 0x87e1c)\n#2  0x0000556a main (app + 0x1539)\n",
             "Heap error found by malloc",
         ),
+        (
+            "Program received signal SIGSEGV, Segmentation fault.\n#0  a_crash () at ./arch/x86_64/atomic_arch.h:108\n\
+             #1  get_meta (p=0x7f8) at src/malloc/mallocng/meta.h:131\n#2  __libc_free (p=0x7f8) at src/malloc/mallocng/free.c:105\n\
+             #3  0x0000556a in take (x=1) at orders.c:9\n",
+            "musl's C library found damaged memory",
+        ),
         ("Program received signal SIGSEGV, Segmentation fault.\n", "The program got SIGSEGV"),
         (
             "* thread #1, stop reason = EXC_BAD_ACCESS (code=1, address=0xbad)\n    frame #0: 0x01 App`swift_retain + 12\n",
