@@ -184,10 +184,7 @@ pub(crate) static TELLING: [Telling; 40] = [
             "Memory freed twice, or not allocated by malloc.",
             "A write to freed memory, or beyond the end of a block.",
         ],
-        next: &[
-            "Look at who called the C library: what it frees there, and who else holds it.",
-            SANITIZER,
-        ],
+        next: &["Look at who called the C library: what it frees there, and who else holds it.", SANITIZER],
     },
     // glibc's `__libc_message` prints why and calls abort(); who called it stands behind it, if the text has that.
     Telling {
