@@ -368,6 +368,48 @@ pub(super) fn owner_of(report: &Report, frame: &Frame) -> Ownership {
     native(report, frame, file)
 }
 
+/// The libraries of machine code that a JDK comes with, without `lib` and the file's extension: OpenJDK, `src/*/{share,unix}/native`.
+/// Elsewhere these names are too general.
+const JDK_LIBRARIES: [&str; 31] = [
+    "attach",
+    "awt",
+    "awt_headless",
+    "awt_xawt",
+    "dt_socket",
+    "extnet",
+    "fontmanager",
+    "hprof",
+    "instrument",
+    "j2gss",
+    "j2pcsc",
+    "j2pkcs11",
+    "jaas",
+    "jaas_unix",
+    "javajpeg",
+    "jdwp",
+    "jimage",
+    "jsig",
+    "jsound",
+    "management",
+    "management_ext",
+    "mlib_image",
+    "net",
+    "nio",
+    "npt",
+    "prefs",
+    "rmi",
+    "saproc",
+    "sunec",
+    "verify",
+    "zip",
+];
+
+/// `zip` of `libzip.so` and of `zip.dll`.
+fn stem_of(library: &str) -> &str {
+    let stem = library.split('.').next().unwrap_or(library);
+    stem.strip_prefix("lib").unwrap_or(stem)
+}
+
 fn native(report: &Report, frame: &Frame, file: &str) -> Ownership {
     let path = image_of(report, frame).and_then(|image| image.path.as_deref());
     // A debugger states the whole path beside the row.
@@ -400,10 +442,9 @@ fn native(report: &Report, frame: &Frame, file: &str) -> Ownership {
     if let Some(what) = super::owner::shipped_runtime(image) {
         return told(OwnerKind::Sdk, format!("{image} is {what}, which apps ship"));
     }
-    let is_vm = ["libjvm", "jvm.dll", "libjli", "libjava.", "libnio", "libnet."]
-        .iter()
-        .any(|name| image.starts_with(name));
-    if is_vm {
+    let is_vm = || ["libjvm", "jvm.dll", "libjli", "libjava."].iter().any(|name| image.starts_with(name));
+    let is_jdks = || report.source == Source::JavaErrorLog && JDK_LIBRARIES.contains(&stem_of(image));
+    if is_vm() || is_jdks() {
         return told(OwnerKind::System, format!("{image} is the Java virtual machine"));
     }
     if WINDOWS_LIBRARIES.contains(&image.to_ascii_lowercase().as_str()) || image.starts_with("libsystem_") {

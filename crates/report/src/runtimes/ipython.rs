@@ -141,7 +141,10 @@ mod tests {
     use super::*;
     use crate::parse;
 
-    fn rows(text: &str) -> (String, Vec<(String, Option<String>, Option<u32>)>) {
+    /// Function, file and line.
+    type Row = (String, Option<String>, Option<u32>);
+
+    fn rows(text: &str) -> (String, Vec<Row>) {
         let report = parse(text.as_bytes(), &Limits::default()).unwrap();
         assert_eq!(report.source, Source::PythonTraceback);
         let exception = report.exception.unwrap();

@@ -86,6 +86,9 @@ fn stacks_of_servers() {
     assert_eq!(owner(rust), OwnerKind::App);
     let java = "# A fatal error has been detected by the Java Runtime Environment:\n#\n#  SIGSEGV (0xb) at pc=0x00007fb0b5c75557, pid=26, tid=14\n#\n# Problematic frame:\n# C  [libshop.so+0x3fb557]  shop::price() const+0x17\n#\n";
     assert_eq!(place(java).as_deref(), Some("shop::price() const"));
+    assert_eq!(owner(java), OwnerKind::Sdk);
+    // Who called the JDK is not in the text.
+    assert_eq!(owner(&java.replace("libshop.so", "libzip.so")), OwnerKind::Unknown);
 }
 
 #[test]
