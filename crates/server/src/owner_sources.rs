@@ -235,34 +235,31 @@ fn here(received: &Received) -> String {
 
 /// Reads a file, and says what is wrong with it. The outer error may go better another time.
 fn look(app: &State, kind: Kind, name: &str, received: &Received) -> Result<Result<Read, String>, Refused> {
-    if kind == Kind::LinkMap {
-        let request = Request::LinkMap(received.path().to_owned());
-        let answer = match ask(app, &request, received.size())? {
-            Asked::Answer(answer) => answer,
-            Asked::Refused(why) => return Ok(Err(why)),
-            Asked::Killed(why) => return Err(Refused::new(StatusCode::SERVICE_UNAVAILABLE, why)),
-        };
-        let code = serde_json::from_slice(&answer).map_err(io::Error::from)?;
-        let app = app_of_map(received.path());
-        return Ok(Ok(Read { name: name.to_owned(), app, code: Some(code), ..Read::default() }));
-    }
-    Ok(look_here(kind, name, &received.read()?))
-}
-
-fn look_here(kind: Kind, name: &str, bytes: &[u8]) -> Result<Read, String> {
-    match kind {
+    let named = Read { name: name.to_owned(), ..Read::default() };
+    Ok(match kind {
         Kind::Rules => {
-            Rules::parse(bytes, name).map_err(|error| error.to_string())?;
-            Ok(Read { name: name.to_owned(), ..Read::default() })
+            Rules::parse(&received.read()?, name).map(|_| named).map_err(|error| error.to_string())
         }
         Kind::Fingerprint => {
-            let read = Fingerprint::from_bytes(bytes).map_err(|error| error.to_string())?;
-            let (name, version) = (shown(read.name()), Some(shown(read.version())));
-            Ok(Read { name, version, ..Read::default() })
+            let read = Fingerprint::from_bytes(&received.read()?).map_err(|error| error.to_string());
+            read.map(|read| Read {
+                name: shown(read.name()),
+                version: Some(shown(read.version())),
+                ..Read::default()
+            })
         }
-        // It is read by a process of its own.
-        Kind::LinkMap => Ok(Read::default()),
-    }
+        Kind::LinkMap => {
+            let request = Request::LinkMap(received.path().to_owned());
+            match ask(app, &request, received.size())? {
+                Asked::Answer(answer) => {
+                    let code = serde_json::from_slice(&answer).map_err(io::Error::from)?;
+                    Ok(Read { app: app_of_map(received.path()), code: Some(code), ..named })
+                }
+                Asked::Refused(why) => Err(why),
+                Asked::Killed(why) => return Err(Refused::new(StatusCode::SERVICE_UNAVAILABLE, why)),
+            }
+        }
+    })
 }
 
 /// The app that a map of Apple's linkers or LLVM's for Mach-O says that it is of.

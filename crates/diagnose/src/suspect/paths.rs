@@ -245,7 +245,9 @@ pub(crate) fn bundle_root(path: &str) -> Option<&str> {
 
 /// Whether `name` is one of the system's, by [`SYSTEM_NAMES`].
 pub(crate) fn is_system_name(name: &str) -> bool {
-    SYSTEM_NAMES.iter().any(|known| {
+    // Every frame of a log is asked about.
+    let first = name.bytes().next();
+    SYSTEM_NAMES.iter().filter(|known| known.bytes().next() == first).any(|known| {
         let open = known.ends_with(['.', '_']) || known.starts_with("lib");
         if open { name.starts_with(known) } else { name == *known }
     })

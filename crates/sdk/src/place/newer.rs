@@ -198,8 +198,9 @@ impl Groups {
     fn claim(&mut self, work: &mut Work<'_, '_>) {
         loop {
             self.follow(work);
+            let known = strong(work);
             let found: Vec<usize> =
-                (0..self.all.len()).filter(|number| self.is_ours(work, *number)).collect();
+                (0..self.all.len()).filter(|number| self.is_ours(work, &known, *number)).collect();
             if found.is_empty() {
                 return;
             }
@@ -273,7 +274,7 @@ impl Groups {
         work.at(place).is_none() && methods.iter().any(is_others)
     }
 
-    fn is_ours(&self, work: &Work<'_, '_>, number: usize) -> bool {
+    fn is_ours(&self, work: &Work<'_, '_>, known: &[(u32, u32, u32)], number: usize) -> bool {
         let Some(group) = self.all.get(number) else { return false };
         if group.is_taken || is_claimed(work, group) {
             return false;
@@ -284,7 +285,7 @@ impl Groups {
         }
         let is_known = work.has_class(group.owner);
         (before || after) && group.is_used && group.uses_us
-            || before && after && group.is_used && (is_known || is_inside(work, &group.places))
+            || before && after && group.is_used && (is_known || is_inside(known, &group.places))
     }
 
     /// Whether it lies in one piece, and the library's code is the next before it and behind it.
@@ -368,13 +369,12 @@ fn is_in_piece(known: &[(u32, u32, u32)], number: usize) -> bool {
     m == n && i < j && is_run(before) && is_run(after)
 }
 
-/// Whether it lies inside of one object file.
-fn is_inside(work: &Work<'_, '_>, places: &[u32]) -> bool {
-    let known = strong(work);
+/// Whether it lies inside of one object file, by what [`strong`] tells.
+fn is_inside(known: &[(u32, u32, u32)], places: &[u32]) -> bool {
     let (Some(first), Some(last)) = (places.first(), places.last()) else { return false };
     let behind = known.partition_point(|(place, ..)| place < first);
     let Some(number) = behind.checked_sub(1) else { return false };
-    known.get(behind).is_some_and(|(place, ..)| place > last) && is_in_piece(&known, number)
+    known.get(behind).is_some_and(|(place, ..)| place > last) && is_in_piece(known, number)
 }
 
 /// Claims what lies inside of an object file, if nothing shows that it is somebody else's.

@@ -27,6 +27,14 @@ const ENDS: &[Class] = &[Class::Breakpoint, Class::BadInstruction, Class::Abort,
 const TRAPS_OR_UNTOLD: &[Class] = &[Class::Breakpoint, Class::BadInstruction, Class::Unknown];
 const SANITIZER: &str = "Run with Address Sanitizer: it stops where the memory is damaged, not later.";
 
+const HEAP_CAUSES: &[&str] = &[
+    "Memory freed twice, or not allocated by malloc.",
+    "A write to freed memory, or beyond the end of a block.",
+];
+const HEAP_NEXT: &[&str] = &[
+    "The line before the end on the standard error says which; run with Address Sanitizer or valgrind, which stop where the memory is damaged.",
+];
+
 /// The title where the system ended an app for a usage description that is missing.
 pub(crate) const PRIVACY: &str = "Private data accessed without a usage description";
 
@@ -101,13 +109,8 @@ pub(crate) static TELLING: [Telling; 40] = [
         depth: 10,
         title: "Heap error found by malloc",
         meaning: "glibc's malloc ended the process: its bookkeeping is damaged, or it was asked to free what it never gave out.",
-        causes: &[
-            "Memory freed twice, or not allocated by malloc.",
-            "A write to freed memory, or beyond the end of a block.",
-        ],
-        next: &[
-            "The line before the end on the standard error says which; run with Address Sanitizer or valgrind, which stop where the memory is damaged.",
-        ],
+        causes: HEAP_CAUSES,
+        next: HEAP_NEXT,
     },
     // The same where systemd found no names: free() calls abort() for no other reason.
     Telling {
@@ -116,13 +119,8 @@ pub(crate) static TELLING: [Telling; 40] = [
         depth: 10,
         title: "Heap error found by malloc",
         meaning: "free() ended the process: malloc's bookkeeping is damaged, or it was asked to free what it never gave out.",
-        causes: &[
-            "Memory freed twice, or not allocated by malloc.",
-            "A write to freed memory, or beyond the end of a block.",
-        ],
-        next: &[
-            "The line before the end on the standard error says which; run with Address Sanitizer or valgrind, which stop where the memory is damaged.",
-        ],
+        causes: HEAP_CAUSES,
+        next: HEAP_NEXT,
     },
     // GCC's `libgcc/unwind-dw2.c`, `uw_init_context_1`: `gcc_assert (code == _URC_NO_REASON)`, which calls abort().
     Telling {
@@ -180,10 +178,7 @@ pub(crate) static TELLING: [Telling; 40] = [
         depth: 3,
         title: "musl's C library found damaged memory",
         meaning: "musl ends a program by a fault of its own where its bookkeeping of the heap is damaged, where it was asked to free what it never gave out, or where a function wrote beyond the end of a buffer on its stack.",
-        causes: &[
-            "Memory freed twice, or not allocated by malloc.",
-            "A write to freed memory, or beyond the end of a block.",
-        ],
+        causes: HEAP_CAUSES,
         next: &["Look at who called the C library: what it frees there, and who else holds it.", SANITIZER],
     },
     // glibc's `__libc_message` prints why and calls abort(); who called it stands behind it, if the text has that.
