@@ -196,7 +196,6 @@ pub(crate) fn detect_text(text: &[u8]) -> Detected {
     let mut is_log = false;
     let (mut has_head, mut is_apples, mut has_page_row) = (false, false, false);
     let mut likely = None;
-    let mut has_last_words = false;
     for line in apple_text::Lines::new(head, 0..head.len(), 1) {
         if line.bytes.len() > 4096 {
             continue;
@@ -249,7 +248,6 @@ pub(crate) fn detect_text(text: &[u8]) -> Detected {
             }
         }
         is_log = is_log || is_apple || exception_log::is_telling(&text);
-        has_last_words = has_last_words || (!is_log && last_words::is(&text));
     }
     match (is_apple, is_log, has_java_rows, likely) {
         // Its heads alone are not enough: rows of Apple's kind follow them.
@@ -259,9 +257,14 @@ pub(crate) fn detect_text(text: &[u8]) -> Detected {
         (false, true, ..) => Detected::ExceptionLog,
         (false, false, true, _) => Detected::AndroidOrJava,
         (false, false, false, Some(source)) => Detected::Runtimes(source),
-        (false, false, false, None) if has_last_words => Detected::ExceptionLog,
+        (false, false, false, None) if has_last_words(head) => Detected::ExceptionLog,
         (false, false, false, None) => Detected::Unknown,
     }
+}
+
+/// Whether a line of a text is what a program or its runtime says right before the end.
+fn has_last_words(head: &[u8]) -> bool {
+    apple_text::Lines::new(head, 0..head.len(), 1).any(|line| last_words::is(&line.text()))
 }
 
 /// Whether a text is a stack of Dart, and no tombstone.

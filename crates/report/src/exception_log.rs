@@ -9,11 +9,13 @@ use crate::apple_text::{FrameRow, Line, Lines, mark_throw, raw_addresses};
 use crate::last_words::{self, ANNOUNCED};
 use crate::members::note_thrown;
 use crate::stack::{Origin, settle, unsettled};
+use crate::words::Words;
 use backtrail_core::Avma;
 use backtrail_model::{
     AppInfo, Backtrace, Frame, Image, Report, ReportedSymbol, Section, Source, ThrowingRuntime,
     ThrownException,
 };
+use std::sync::LazyLock;
 
 /// How Kotlin/Native announces an exception before it ends the process (`runtime/src/main/kotlin/kotlin/native/internal`).
 const KOTLIN: &str = "Uncaught Kotlin exception: ";
@@ -32,7 +34,8 @@ const WORDS: [&str; 7] = [
 
 /// Whether a line is one of such a log.
 pub(crate) fn is_telling(line: &str) -> bool {
-    WORDS.iter().any(|word| line.contains(word))
+    static ANY: LazyLock<Words> = LazyLock::new(|| Words::new(&WORDS));
+    ANY.any_in(line)
 }
 
 /// What logs call an exception's name and reason.

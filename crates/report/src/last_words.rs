@@ -13,9 +13,11 @@ mod loader;
 mod logged;
 
 use crate::numbers::{fault_named, hex, signal_in_words};
+use crate::words::Words;
 use backtrail_core::Avma;
 use backtrail_model::{AppInfo, Exception, Field, Report, Termination};
 use logged::Logged;
+use std::sync::LazyLock;
 
 /// What Foundation logs of an exception that nobody caught.
 pub(crate) const ANNOUNCED: &str = "Terminating app due to uncaught exception '";
@@ -44,7 +46,8 @@ pub(crate) fn is(line: &str) -> bool {
     if !(8..=MAX_LINE).contains(&line.len()) {
         return false;
     }
-    let is_known = WORDS.iter().any(|words| line.contains(words))
+    static ANY: LazyLock<Words> = LazyLock::new(|| Words::new(&WORDS));
+    let is_known = ANY.any_in(line)
         || is_foundations(line)
         || swift(line).is_some()
         || stop(line).is_some()

@@ -56,6 +56,7 @@ mod stack;
 mod swift_backtrace;
 mod text;
 mod thrown_script;
+mod words;
 
 pub use detect::{Detected, detect};
 pub use documents::{Document, documents};

@@ -1,7 +1,9 @@
 //! Whose code lies at a path of the source: where languages, package managers and build systems keep what is not the program's own.
 
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use backtrail_model::OwnerKind;
 use std::borrow::Cow;
+use std::sync::LazyLock;
 
 /// What a path holds, and whose the code there is.
 pub(super) struct PlaceRule {
@@ -105,25 +107,34 @@ static SOURCES: [PlaceRule; 74] = [
 
 /// The rule for a file.
 pub(super) fn rule_for(file: &str) -> Option<&'static PlaceRule> {
-    let file = with_slashes(file);
-    SOURCES.iter().find(|rule| holds(&file, rule.part))
+    rules_for(&with_slashes(file)).min().and_then(|position| SOURCES.get(position))
 }
 
 /// Whether a file is of a language's library, whose code compilers inline into a program's.
 pub(super) fn is_inlined(file: &str) -> bool {
-    let file = with_slashes(file);
-    SOURCES.iter().any(|rule| rule.is_inlined && holds(&file, rule.part))
+    let is_inlined = |position: usize| SOURCES.get(position).is_some_and(|rule| rule.is_inlined);
+    rules_for(&with_slashes(file)).any(is_inlined)
+}
+
+/// The positions of the rules that fit a path. It is asked of each frame of a stack, so all parts are looked for in one go.
+fn rules_for(file: &str) -> impl Iterator<Item = usize> {
+    static PARTS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
+        let kind = Some(AhoCorasickKind::ContiguousNFA);
+        AhoCorasick::builder().kind(kind).build(SOURCES.iter().map(|rule| rule.part)).ok()
+    });
+    let inside = PARTS.iter().flat_map(move |parts| parts.find_overlapping_iter(file));
+    // Parts that name a directory also stand at the beginning of relative paths.
+    let is_first = move |rule: &PlaceRule| {
+        let directory = rule.part.strip_prefix('/').filter(|part| part.contains('/'));
+        directory.is_some_and(|part| file.starts_with(part))
+    };
+    let first = SOURCES.iter().enumerate().filter(move |(_, rule)| is_first(rule));
+    inside.map(|found| found.pattern().as_usize()).chain(first.map(|(position, _)| position))
 }
 
 /// A path of Windows with slashes.
 fn with_slashes(file: &str) -> Cow<'_, str> {
     if file.contains('\\') { Cow::Owned(file.replace('\\', "/")) } else { Cow::Borrowed(file) }
-}
-
-/// Whether a path holds that part; parts that name a directory also stand at the beginning of relative paths.
-fn holds(file: &str, part: &str) -> bool {
-    file.contains(part)
-        || part.strip_prefix('/').is_some_and(|part| part.contains('/') && file.starts_with(part))
 }
 
 #[cfg(test)]

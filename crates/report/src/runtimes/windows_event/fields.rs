@@ -2,6 +2,8 @@
 //! language, as XML, or as the signature of Windows Error Reporting.
 
 use crate::apple_text::Lines;
+use crate::words::Words;
+use std::sync::LazyLock;
 
 /// What is stated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -362,8 +364,9 @@ impl<'t> Program<'t> {
 
 /// The program that a line of event 1000 names.
 pub(super) fn app_of(line: &str) -> Option<Program<'_>> {
-    // This is asked of every line of every text: most have no time stamp.
-    if line.len() > 1024 || !line.contains("0x") || !(line.contains(".exe") || line.contains(".EXE")) {
+    // This is asked of every line of every text: most name no program.
+    static PROGRAM: LazyLock<Words> = LazyLock::new(|| Words::new(&[".exe", ".EXE"]));
+    if line.len() > 1024 || !PROGRAM.any_in(line) || !line.contains("0x") {
         return None;
     }
     let program = Program::read(line)?;
@@ -383,14 +386,16 @@ pub(in crate::runtimes) fn is_sure(line: &str) -> bool {
     let line = line.trim_start_matches(MARKS);
     let begins = ["Faulting application name:", "Fault Module Name:", "Problem Event Name:"];
     let xml = ["Application Error", ".NET Runtime", "Windows Error Reporting"];
-    let said = [
-        "The process was terminated due to an unhandled exception",
-        "The process was terminated due to an internal error in the .NET Runtime",
-        "The application requested process termination through System.Environment.FailFast",
-    ];
+    static SAID: LazyLock<Words> = LazyLock::new(|| {
+        Words::new(&[
+            "The process was terminated due to an unhandled exception",
+            "The process was terminated due to an internal error in the .NET Runtime",
+            "The application requested process termination through System.Environment.FailFast",
+        ])
+    });
     begins.iter().any(|begin| line.starts_with(begin))
         || (line.starts_with("Faulting application ") && line.contains(", faulting module "))
-        || said.iter().any(|words| line.contains(words))
+        || SAID.any_in(line)
         || line.strip_prefix("Event Name: ").is_some_and(|name| {
             SIGNATURES.iter().any(|(event, _)| name.to_ascii_lowercase().starts_with(event))
         })
