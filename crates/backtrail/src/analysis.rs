@@ -6,7 +6,7 @@ use backtrail_diagnose::{
     attribute, explain, group_and_begins, keep_fault, settle_register_frames,
 };
 use backtrail_model::{Process, Report};
-use backtrail_report::{Error, Limits, emit, parse};
+use backtrail_report::{Document, Error, Limits, emit};
 use backtrail_resolve::{MappingFile, Symbols};
 use backtrail_stacks::{StackOptions, StacksError};
 use std::fmt;
@@ -68,15 +68,15 @@ impl Analysis {
     /// # Errors
     /// Where `input` is no report, or one of a kind that is not read.
     pub fn new(input: &[u8], symbols: &Symbols, limits: &Limits) -> Result<Self, AnalysisError> {
-        Self::with_rules(input, symbols, &Rules::default(), limits)
+        Self::with_rules(&input.into(), symbols, &Rules::default(), limits)
     }
 
-    /// The same, where users say whose code is whose.
+    /// The same, for what [`documents`](crate::documents) found, and where users say whose code is whose.
     ///
     /// # Errors
     /// As [`new`](Self::new).
     pub fn with_rules(
-        input: &[u8],
+        input: &Document<'_>,
         symbols: &Symbols,
         rules: &Rules,
         limits: &Limits,
@@ -132,16 +132,16 @@ enum Scope {
 
 /// A report with names.
 fn named(
-    input: &[u8],
+    input: &Document<'_>,
     symbols: &Symbols,
     limits: &Limits,
     scope: Scope,
 ) -> Result<(Report, Option<MappingFile>), AnalysisError> {
-    let captured = Stacks::of_bytes(input, symbols, &StackOptions::default());
+    let captured = Stacks::of_bytes(&input.bytes, symbols, &StackOptions::default());
     if let Some(stacks) = captured.map_err(AnalysisError::Capture)? {
         return Ok((stacks.report, None));
     }
-    let mut report = parse(input, limits).map_err(AnalysisError::Report)?;
+    let mut report = input.parse(limits).map_err(AnalysisError::Report)?;
     if scope == Scope::Fault {
         keep_fault(&mut report);
     }
@@ -177,15 +177,15 @@ impl Grouped {
     /// # Errors
     /// As [`Analysis::new`].
     pub fn new(input: &[u8], symbols: &Symbols, limits: &Limits) -> Result<Self, AnalysisError> {
-        Self::with_rules(input, symbols, &Rules::default(), limits)
+        Self::with_rules(&input.into(), symbols, &Rules::default(), limits)
     }
 
-    /// The same, where users say whose code is whose.
+    /// The same, for what [`documents`](crate::documents) found, and where users say whose code is whose.
     ///
     /// # Errors
     /// As [`Analysis::new`].
     pub fn with_rules(
-        input: &[u8],
+        input: &Document<'_>,
         symbols: &Symbols,
         rules: &Rules,
         limits: &Limits,

@@ -1,5 +1,7 @@
 //! Numbers that reports state where others print the word.
 
+use backtrail_core::Utc;
+
 /// The Mach exception of that number: `osfmk/mach/exception_types.h` of XNU.
 pub(crate) fn mach_exception(number: u64) -> Option<&'static str> {
     Some(match number {
@@ -128,4 +130,48 @@ impl<'t> SignalWords<'t> {
 /// The signal that words stand for: `Segmentation fault`, `Bus error: 10`.
 pub(crate) fn signal_in_words(words: &str) -> Option<&'static str> {
     SignalWords::read(words.trim()).map(|words| words.signal)
+}
+
+/// A time as it is stated, in words where it is a count since 1970: half of Sentry's clients and old reports of KSCrash count seconds,
+/// KSCrash since 2.0 microseconds, scripts milliseconds.
+pub(crate) fn time_stated(stated: String) -> String {
+    /// Seconds up to the year 5138.
+    const MANY: u64 = 100_000_000_000;
+    let (whole, fraction) = stated.split_once('.').unwrap_or((&stated, ""));
+    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let count = whole.parse::<u64>().ok().filter(|_| is_number(whole) && is_number(fraction));
+    let (seconds, fraction) = match count {
+        Some(count @ 0..MANY) => (count, fraction.to_owned()),
+        Some(count @ MANY..100_000_000_000_000) => (count / 1000, format!("{:03}", count % 1000)),
+        Some(count @ 100_000_000_000_000..100_000_000_000_000_000) => {
+            (count / 1_000_000, format!("{:06}", count % 1_000_000))
+        }
+        _ => return stated,
+    };
+    let time = Utc::from_unix(i64::try_from(seconds).unwrap_or_default()).to_string();
+    match fraction.trim_end_matches('0') {
+        "" => time,
+        fraction => format!("{}.{fraction}Z", time.trim_end_matches('Z')),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_in_every_unit() {
+        for (stated, time) in [
+            ("1478560643", "2016-11-07T23:17:23Z"),
+            ("1700000000.250", "2023-11-14T22:13:20.25Z"),
+            ("1700000000250", "2023-11-14T22:13:20.25Z"),
+            ("1716226564474658", "2024-05-20T17:36:04.474658Z"),
+            ("2024-01-02T03:04:05Z", "2024-01-02T03:04:05Z"),
+            ("171622656447465800", "171622656447465800"),
+            ("1.2.3", "1.2.3"),
+            ("", ""),
+        ] {
+            assert_eq!(time_stated(stated.to_owned()), time, "{stated}");
+        }
+    }
 }

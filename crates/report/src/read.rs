@@ -17,11 +17,17 @@ use std::ops::Range;
 /// ([`ErrorKind::NotReadYet`]). A report that is broken or cut somewhere is no error: what could be read is given,
 /// [`Report::notes`] says what is amiss.
 pub fn parse(input: &[u8], limits: &Limits) -> Result<Report, Error> {
+    parse_as(input, None, limits)
+}
+
+/// The same, where the format may be known already.
+pub(crate) fn parse_as(input: &[u8], detected: Option<Detected>, limits: &Limits) -> Result<Report, Error> {
     if input.len() > limits.max_bytes {
         let message = format!("expected at most {} bytes, found {}", limits.max_bytes, input.len());
         return Err(Error::new(ErrorKind::TooLarge, message));
     }
-    let mut report = match read(input, limits) {
+    let detected = detected.unwrap_or_else(|| detect(input));
+    let mut report = match read(input, detected, limits) {
         // Mono writes its crash into the log of Apple's device, with rows of Apple's form.
         Err(error) if error.kind() == ErrorKind::Unrecognized => {
             runtimes::read(Source::DotNetException, input, text_start(input), limits)?.ok_or(error)?
@@ -34,8 +40,8 @@ pub fn parse(input: &[u8], limits: &Limits) -> Result<Report, Error> {
     Ok(report)
 }
 
-fn read(input: &[u8], limits: &Limits) -> Result<Report, Error> {
-    match detect(input) {
+fn read(input: &[u8], detected: Detected, limits: &Limits) -> Result<Report, Error> {
+    match detected {
         Detected::Empty => Err(Error::new(ErrorKind::Empty, "expected a crash report, found nothing")),
         Detected::NotReadYet(name) => Err(Error::not_read_yet(name)),
         Detected::KsCrash => kscrash::read(input, start_of(input), limits),

@@ -64,9 +64,10 @@ pub(crate) fn analysis(app: &State, report: &Report) -> Result<Analysis, Refused
     }
     let sources = app.owners.now(&app.database, &app.objects, report.project)?;
     let symbols = app.symbols.with_owners(report.project, &sources);
-    let read = Analysis::with_rules(&bytes, &symbols, &sources.rules, &Limits::default()).map_err(|error| {
-        Refused::new(StatusCode::UNPROCESSABLE_ENTITY, format!("the report cannot be read: {error}"))
-    });
+    let read = Analysis::with_rules(&bytes.as_slice().into(), &symbols, &sources.rules, &Limits::default())
+        .map_err(|error| {
+            Refused::new(StatusCode::UNPROCESSABLE_ENTITY, format!("the report cannot be read: {error}"))
+        });
     let mut analysis = read?;
     hide_directory(&mut analysis, &app.config.data.join(""));
     Ok(analysis)

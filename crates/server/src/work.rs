@@ -258,7 +258,7 @@ fn grouped(
     let known = &app.owners.known;
     for _ in 0..MAX_TURNS {
         let finished = known.finished();
-        let grouped = Grouped::with_rules(bytes, &symbols, &sources.rules, &Limits::default())?;
+        let grouped = Grouped::with_rules(&bytes.into(), &symbols, &sources.rules, &Limits::default())?;
         if !sources.has_finder() {
             return Ok(Some(grouped));
         }

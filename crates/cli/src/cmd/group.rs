@@ -1,6 +1,6 @@
 //! `backtrail group`: many reports as the few bugs that they are of.
 
-use super::options::{Cache, Colour, Libraries, RulesFile, Servers, symbols};
+use super::options::{Colour, NamesAndOwners};
 use super::reports::{self, Failed, Part, check, is_cut, part_name, parts};
 use crate::io::console::Console;
 use crate::io::file::{InputFiles, read_at_most, refuse_pipe};
@@ -15,7 +15,7 @@ use crate::render::groups as render;
 use crate::tally::Tally;
 use backtrail::groups::{ChangeKind, Done, GroupTable, InputNames};
 use backtrail::json::{Origin, write_line};
-use backtrail::{Grouped, Limits, Rules, Symbols};
+use backtrail::{Document, Grouped, Limits, Rules, Symbols};
 use clap::{Args, ValueEnum};
 use rayon::prelude::*;
 use std::path::{Path, PathBuf};
@@ -29,18 +29,8 @@ pub(crate) struct Group {
     /// Reports of any kind that is read, as for `symbolicate`. A directory means every report in it, `-` is standard input.
     #[arg(required_unless_present = "explain", value_name = "REPORT")]
     pub(crate) reports: Vec<PathBuf>,
-    /// Where to look for symbols: a file, a directory searched recursively, or a server of `backtrail serve`
-    /// (https://HOST/symbols/PROJECT, with the token of BACKTRAIL_TOKEN). Repeatable.
-    #[arg(short, long, value_name = "PATH")]
-    pub(crate) symbols: Vec<PathBuf>,
     #[command(flatten)]
-    pub(crate) servers: Servers,
-    #[command(flatten)]
-    pub(crate) cache: Cache,
-    #[command(flatten)]
-    pub(crate) libraries: Libraries,
-    #[command(flatten)]
-    pub(crate) rules: RulesFile,
+    pub(crate) names: NamesAndOwners,
     /// What to list.
     #[arg(long, value_enum, default_value_t = By::Group)]
     pub(crate) by: By,
@@ -124,8 +114,7 @@ pub(crate) fn run(args: &Group, colour: Colour, console: &Console) -> Result<Out
     let earlier = args.diff.as_deref().map(earlier).transpose()?;
     let inputs = if args.reports.is_empty() { Vec::new() } else { sorted(&args.reports, console)? };
     let own = [&args.state, &args.diff].into_iter().flatten().map(PathBuf::as_path);
-    let files = inputs.iter().filter_map(Input::path).chain(args.symbols.iter().map(PathBuf::as_path));
-    let files = InputFiles::new(files.chain(args.rules.path()).chain(args.libraries.paths()));
+    let files = InputFiles::new(inputs.iter().filter_map(Input::path).chain(args.names.files()));
     if let Some(state) = args.state.as_deref().filter(|state| files.contains(state)) {
         return Err(Failure::Input(format!(
             "{}: is one of the inputs, which is never written over",
@@ -134,9 +123,8 @@ pub(crate) fn run(args: &Group, colour: Colour, console: &Console) -> Result<Out
     }
     own.into_iter().try_for_each(refuse_pipe).map_err(Failure::Input)?;
     target.check("index.html", &files)?;
-    let rules = args.rules.read()?;
-    let symbols = symbols(&args.symbols, Some(&args.cache), &args.servers, console)?;
-    let symbols = args.libraries.add_to(symbols)?;
+    let rules = args.names.rules()?;
+    let symbols = args.names.symbols(console)?;
     let mut work = Work {
         args,
         symbols: &symbols,
@@ -228,10 +216,11 @@ fn earlier(path: &Path) -> Result<GroupTable, Failure> {
 }
 
 /// Reads one report.
-pub(super) fn grouped(bytes: &[u8], symbols: &Symbols, rules: &Rules) -> Result<Grouped, Failed> {
-    let grouped = Grouped::with_rules(bytes, symbols, rules, &Limits::default());
-    let grouped = grouped.map_err(|error| Failed::new(bytes, error.to_string()))?;
-    check(&grouped.report).map_err(|problem| Failed::new(bytes, problem))?;
+pub(super) fn grouped(document: &Document<'_>, symbols: &Symbols, rules: &Rules) -> Result<Grouped, Failed> {
+    let failed = |problem: String| Failed::new(&document.bytes, problem);
+    let grouped = Grouped::with_rules(document, symbols, rules, &Limits::default());
+    let grouped = grouped.map_err(|error| failed(error.to_string()))?;
+    check(&grouped.report).map_err(failed)?;
     Ok(grouped)
 }
 
@@ -254,7 +243,7 @@ impl Work<'_> {
         let mut done = start;
         let mut saved = start;
         let (symbols, rules) = (self.symbols, self.rules);
-        let read = |input: &Input| parts(input, |report| grouped(report.bytes, symbols, rules));
+        let read = |input: &Input| parts(input, |report| grouped(report.document, symbols, rules));
         // While a batch is read, the one before it is added: no core waits for the slowest report of a batch.
         let mut waiting: (&[Input], Vec<Vec<Part<Grouped>>>) = (&[], Vec::new());
         let batches = inputs.get(start..).unwrap_or_default().chunks(BATCH);
@@ -337,7 +326,7 @@ fn explain(
 ) -> Result<(), Failure> {
     let inputs = reports::inputs(&[path.to_owned()], console)?;
     for input in &inputs {
-        for part in parts(input, |report| grouped(report.bytes, symbols, rules)) {
+        for part in parts(input, |report| grouped(report.document, symbols, rules)) {
             let name = part_name(&input.name(), part.number);
             match part.result {
                 Ok(grouped) => render::write_why(out, &name, grouped, table)?,

@@ -171,6 +171,41 @@ impl RulesFile {
     }
 }
 
+/// What names the frames of reports, and tells whose they are.
+#[derive(Args, Debug)]
+pub(crate) struct NamesAndOwners {
+    /// Where to look for symbols: a file, a directory searched recursively, or a server of `backtrail serve`
+    /// (https://HOST/symbols/PROJECT, with the token of BACKTRAIL_TOKEN). Repeatable.
+    #[arg(short, long, value_name = "PATH")]
+    symbols: Vec<PathBuf>,
+    #[command(flatten)]
+    servers: Servers,
+    #[command(flatten)]
+    cache: Cache,
+    #[command(flatten)]
+    libraries: Libraries,
+    #[command(flatten)]
+    rules: RulesFile,
+}
+
+impl NamesAndOwners {
+    /// What the user named, which no output may be written over.
+    pub(crate) fn files(&self) -> impl Iterator<Item = &Path> {
+        let symbols = self.symbols.iter().map(PathBuf::as_path);
+        symbols.chain(self.libraries.paths()).chain(self.rules.path())
+    }
+
+    /// What the file of rules says.
+    pub(crate) fn rules(&self) -> Result<Rules, Failure> {
+        self.rules.read()
+    }
+
+    /// Looks for symbols, and says what of them cannot be read.
+    pub(crate) fn symbols(&self, console: &Console) -> Result<Symbols, Failure> {
+        self.libraries.add_to(symbols(&self.symbols, Some(&self.cache), &self.servers, console)?)
+    }
+}
+
 /// Looks for symbols below `paths`, and says what of them cannot be read.
 pub(crate) fn symbols(
     paths: &[PathBuf],

@@ -1,7 +1,7 @@
 //! `backtrail group --sessions`: how often whose code crashes.
 
 use super::group::{Group, GroupFormat, grouped, sorted};
-use super::options::{Colour, symbols};
+use super::options::Colour;
 use super::reports::{is_cut, part_name, parts};
 use crate::io::console::Console;
 use crate::io::file::{InputFiles, read_at_most};
@@ -35,19 +35,17 @@ pub(super) fn run(
     }
     let (sessions, file) = read(sessions)?;
     let inputs = sorted(&args.reports, console)?;
-    let files =
-        inputs.iter().filter_map(Input::path).chain(args.symbols.iter().map(std::path::PathBuf::as_path));
-    let files = InputFiles::new(files.chain(args.rules.path()).chain(args.libraries.paths()).chain(file));
+    let files = inputs.iter().filter_map(Input::path).chain(args.names.files()).chain(file);
+    let files = InputFiles::new(files);
     let target = Target::of(args.output.as_deref());
     target.check("", &files)?;
-    let rules = args.rules.read()?;
-    let symbols = symbols(&args.symbols, Some(&args.cache), &args.servers, console)?;
-    let symbols = args.libraries.add_to(symbols)?;
+    let rules = args.names.rules()?;
+    let symbols = args.names.symbols(console)?;
     let (mut rates, mut groups, mut tally) = (RateTable::new(sessions), GroupTable::new(), Tally::default());
     for batch in inputs.chunks(BATCH) {
         let read = |input: &Input| {
             parts(input, |report| {
-                let for_group = grouped(report.bytes, &symbols, &rules)?;
+                let for_group = grouped(report.document, &symbols, &rules)?;
                 let analysis = for_group.clone().analysis();
                 Ok((for_group, analysis))
             })

@@ -7,7 +7,7 @@ use crate::io::output::{Sink, Target};
 use crate::outcome::{Failure, Outcome};
 use crate::tally::Tally;
 use backtrail::json::Origin;
-use backtrail::{Analysis, CaptureKind, Limits, Report, Rules, Symbols, Unpacked, documents};
+use backtrail::{Analysis, CaptureKind, Document, Limits, Report, Rules, Symbols, Unpacked, documents};
 use rayon::prelude::*;
 use std::collections::HashSet;
 use std::io;
@@ -99,7 +99,7 @@ pub(crate) struct Part<T> {
 
 /// The bytes of one report.
 pub(crate) struct Bytes<'a> {
-    pub(crate) bytes: &'a [u8],
+    pub(crate) document: &'a Document<'a>,
     pub(crate) origin: Origin<'a>,
     /// What unpacking found odd.
     pub(crate) note: Option<&'a str>,
@@ -121,14 +121,14 @@ pub(crate) fn parts<T: Send>(
     let note = note.as_deref();
     if CaptureKind::of(&data).is_some() {
         let origin = Origin { file: Some(&name), part: None };
-        return vec![Part { number: None, result: one(&Bytes { bytes: &data, origin, note }) }];
+        return vec![Part { number: None, result: one(&Bytes { document: &data[..].into(), origin, note }) }];
     }
     let documents = documents(&data);
     let several = documents.len() > 1;
-    let part = |(position, document): (usize, &backtrail::Document<'_>)| {
+    let part = |(position, document): (usize, &Document<'_>)| {
         let number = several.then_some(position + 1);
         let origin = Origin { file: Some(&name), part: number };
-        let result = one(&Bytes { bytes: &document.bytes, origin, note });
+        let result = one(&Bytes { document, origin, note });
         let with_line = |failed: Failed| Failed {
             problem: match number {
                 Some(_) => format!("from line {} on: {}", document.line, failed.problem),
@@ -218,16 +218,16 @@ impl Reports<'_> {
     }
 
     fn one(&self, report: &Bytes<'_>, many: bool) -> Result<Done, Failed> {
-        let Bytes { bytes, origin, note } = *report;
-        let failed = |problem: String| Failed::new(bytes, problem);
+        let Bytes { document, origin, note } = *report;
+        let failed = |problem: String| Failed::new(&document.bytes, problem);
         if self.stands_alone && origin.part.is_some() && !matches!(self.target, Target::Directory(_)) {
             return Err(failed(
                 "one of several reports, which as html need a directory: -o DIRECTORY/".to_owned(),
             ));
         }
-        let mut analysis = analyse(bytes, self.symbols, self.rules).map_err(failed)?;
+        let mut analysis = analyse(document, self.symbols, self.rules).map_err(failed)?;
         analysis.report.notes.extend(note.map(str::to_owned));
-        let shown = Shown { analysis: &analysis, original: bytes, origin };
+        let shown = Shown { analysis: &analysis, original: &document.bytes, origin };
         let bytes = (self.write)(&shown, many).map_err(failed)?;
         // Writing into memory does not fail.
         let entry = self.index.as_ref().and_then(|index| (index.entry)(&shown).ok());
@@ -254,8 +254,8 @@ pub(crate) fn is_cut(report: &Report) -> bool {
 }
 
 /// Reads a report that has something to say.
-fn analyse(bytes: &[u8], symbols: &Symbols, rules: &Rules) -> Result<Analysis, String> {
-    let analysis = Analysis::with_rules(bytes, symbols, rules, &Limits::default());
+fn analyse(document: &Document<'_>, symbols: &Symbols, rules: &Rules) -> Result<Analysis, String> {
+    let analysis = Analysis::with_rules(document, symbols, rules, &Limits::default());
     let analysis = analysis.map_err(|error| error.to_string())?;
     check(&analysis.report)?;
     Ok(analysis)

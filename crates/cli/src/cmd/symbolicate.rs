@@ -1,6 +1,6 @@
 //! `backtrail symbolicate`: reports in, answers out.
 
-use super::options::{Cache, Colour, Libraries, RulesFile, Servers, symbols};
+use super::options::{Colour, NamesAndOwners};
 use super::reports::{self, Index, Reports, Shown};
 use crate::io::console::Console;
 use crate::io::file::InputFiles;
@@ -27,18 +27,8 @@ pub(crate) struct Symbolicate {
     /// input.
     #[arg(required = true, value_name = "REPORT")]
     pub(crate) reports: Vec<PathBuf>,
-    /// Where to look for symbols: a file, a directory searched recursively, or a server of `backtrail serve`
-    /// (https://HOST/symbols/PROJECT, with the token of BACKTRAIL_TOKEN). Repeatable.
-    #[arg(short, long, value_name = "PATH")]
-    pub(crate) symbols: Vec<PathBuf>,
     #[command(flatten)]
-    pub(crate) servers: Servers,
-    #[command(flatten)]
-    pub(crate) cache: Cache,
-    #[command(flatten)]
-    pub(crate) libraries: Libraries,
-    #[command(flatten)]
-    pub(crate) rules: RulesFile,
+    pub(crate) names: NamesAndOwners,
     /// The form of the output.
     #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
     pub(crate) format: ReportFormat,
@@ -95,15 +85,8 @@ pub(crate) fn run(args: &Symbolicate, colour: Colour, console: &Console) -> Resu
     if args.format == ReportFormat::Crash {
         style.escaping = if target.may_be_terminal(console) { Escaping::Whole } else { Escaping::None };
     }
-    let files = InputFiles::new(
-        inputs
-            .iter()
-            .filter_map(Input::path)
-            .chain(args.symbols.iter().map(PathBuf::as_path))
-            .chain(args.libraries.paths())
-            .chain(args.rules.path()),
-    );
-    let rules = args.rules.read()?;
+    let files = InputFiles::new(inputs.iter().filter_map(Input::path).chain(args.names.files()));
+    let rules = args.names.rules()?;
     let none = Symbols::none();
     let index = Index {
         entry: &|shown| html::index_entry(shown.analysis, &shown.name()),
@@ -125,8 +108,7 @@ pub(crate) fn run(args: &Symbolicate, colour: Colour, console: &Console) -> Resu
         console,
     };
     work.names(&inputs).iter().try_for_each(|name| target.check(name, &files))?;
-    let symbols = symbols(&args.symbols, Some(&args.cache), &args.servers, console)?;
-    let symbols = args.libraries.add_to(symbols)?;
+    let symbols = args.names.symbols(console)?;
     work.symbols = &symbols;
     work.run(&inputs, files)
 }

@@ -9,6 +9,13 @@ fn snapshot(name: &str, actual: &str) {
     assert_snapshot(workspace_root().join("crates/cli/tests/program/snapshots").join(name), actual);
 }
 
+/// A page. Its style stands in `page.css` already.
+fn page_snapshot(name: &str, page: &str) {
+    let style = std::fs::read_to_string(workspace_root().join("crates/render/src/page.css")).unwrap();
+    assert!(page.contains(&style), "{name}: the page has another style than page.css");
+    snapshot(name, &page.replacen(&style, "page.css", 1));
+}
+
 #[test]
 fn help_of_every_command() {
     let mut help = String::new();
@@ -87,7 +94,7 @@ fn reports_of_other_kinds() {
         assert!(crash.stderr.contains("has no rows to fill in"), "{report}: {}", crash.stderr);
     }
     let page = backtrail(&["symbolicate", "fixtures/kinds/spindump.txt", "--format", "html"]);
-    snapshot("kind-spindump.html", &page.stdout);
+    page_snapshot("kind-spindump.html", &page.stdout);
 }
 
 #[test]
@@ -121,7 +128,7 @@ fn symbolicate_as_a_page() {
         "--format",
         "html",
     ]);
-    snapshot("null-member.html", &run.stdout);
+    page_snapshot("null-member.html", &run.stdout);
     for outside in ["http://", "https://", "<script", "<link", "<img", "url("] {
         assert!(!run.stdout.contains(outside), "{outside}: the page must stand alone");
     }
@@ -316,7 +323,7 @@ fn several_reports_go_into_a_directory() {
     let pages = std::fs::read_dir(directory.join("out")).unwrap().count();
     assert_eq!(pages, 11, "one page for each report, also for those of the same name, and their index");
     let index = std::fs::read_to_string(directory.join("out/index.html")).unwrap();
-    snapshot("index.html", &index);
+    page_snapshot("index.html", &index);
     for link in index.split("href=\"./").skip(1).filter_map(|rest| rest.split('"').next()) {
         assert!(directory.join("out").join(link).exists(), "{link}");
     }

@@ -131,6 +131,12 @@ fn an_extensions_own_binary_is_the_apps_and_a_systems_process_the_systems() {
         })
     };
     expect(system("/usr/libexec/thing", "iPhone OS 17.1"), OwnerKind::System, Some("Other"), "");
+    // A resource report states the path of the process alone.
+    let alone = system("/usr/libexec/thing", "iPhone OS 17.1").with(|report| {
+        report.process.name = Some("Other".to_owned());
+        report.process.images.iter_mut().for_each(|image| image.path = None);
+    });
+    expect(alone, OwnerKind::System, Some("Other"), "which runs from /usr/libexec/thing");
     expect(
         system("/Applications/MobileSafari.app/Other", "iPhone OS 17.1"),
         OwnerKind::System,

@@ -203,6 +203,12 @@ fn owner_by_name(report: &Report, name: Option<&str>) -> Ownership {
     };
     let own = [process.name.as_deref(), process.identifier.as_deref()];
     if own.contains(&Some(name)) {
+        // One of the system's own programs, in a report without paths of images.
+        let path = process.path.as_deref().unwrap_or_default();
+        if let Some(rule) = rule_for(&*SYSTEM_PATHS, path) {
+            let why = format!("{name} is the process's own name, which runs from {path}: {}", rule.what);
+            return Ownership::strong(OwnerKind::System, "path", why);
+        }
         return Ownership::likely(OwnerKind::App, "image name", format!("{name} is the process's own name"));
     }
     if is_system_name(name) {

@@ -129,8 +129,10 @@ struct Tail {
 impl Tail {
     fn read(text: &str) -> Self {
         let text = text.trim();
-        let (text, inlined) = match text.strip_suffix("[inlined]") {
-            Some(rest) => (rest.trim_end(), true),
+        // In front of the name it is Sentry's.
+        let (text, inlined) = match text.strip_suffix("[inlined]").or_else(|| text.strip_prefix("[inlined] "))
+        {
+            Some(rest) => (rest.trim(), true),
             None => (text, false),
         };
         if let Some(tail) = side_by_side(text).or_else(|| commented(text)) {

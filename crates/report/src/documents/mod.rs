@@ -7,8 +7,9 @@ mod pasted;
 mod tests;
 mod text;
 
-use crate::read::start_of;
-use crate::{Detected, detect, runtimes};
+use crate::read::{parse_as, start_of};
+use crate::{Detected, Error, Limits, detect, runtimes};
+use backtrail_model::Report;
 use std::borrow::Cow;
 
 /// One report of an input.
@@ -19,6 +20,25 @@ pub struct Document<'d> {
     pub bytes: Cow<'d, [u8]>,
     /// The line of the input that it begins with, counted from 1.
     pub line: u64,
+    /// The format of these bytes, where dividing the input told it.
+    detected: Option<Detected>,
+}
+
+impl Document<'_> {
+    /// Reads the report; [`parse`](crate::parse) does the same for bytes of which nothing is known yet.
+    ///
+    /// # Errors
+    /// As [`parse`](crate::parse).
+    pub fn parse(&self, limits: &Limits) -> Result<Report, Error> {
+        parse_as(&self.bytes, self.detected, limits)
+    }
+}
+
+/// Bytes that are one report.
+impl<'d> From<&'d [u8]> for Document<'d> {
+    fn from(bytes: &'d [u8]) -> Self {
+        Self { bytes: Cow::Borrowed(bytes), line: 1, detected: None }
+    }
 }
 
 /// No input has more; what follows belongs to the last.
@@ -34,43 +54,48 @@ pub fn documents(input: &[u8]) -> Vec<Document<'_>> {
     let rest = input.get(start..).unwrap_or_default();
     let head = rest.get(..4096).unwrap_or(rest);
     let is_text = !head.contains(&0) && !head.starts_with(b"bplist") && !head.starts_with(b"plcrash");
-    let starts = match head.first() {
-        _ if !is_text => Vec::new(),
+    let (starts, detected) = match head.first() {
+        _ if !is_text => (Vec::new(), None),
         Some(b'{') if !pasted::is_block_mark(head) => {
             if let Some(payloads) = metrickit::diagnostics(input, start) {
                 let mut lines = LineCount { text: input, at: 0, line: 1 };
-                let document = |(at, bytes)| Document { line: lines.number_at(at), bytes: Cow::Owned(bytes) };
+                let document = |(at, bytes)| Document {
+                    line: lines.number_at(at),
+                    bytes: Cow::Owned(bytes),
+                    detected: None,
+                };
                 return payloads.into_iter().map(document).collect();
             }
-            json::starts(input, start)
+            (json::starts(input, start), None)
         }
         Some(b'[') => {
             if let Some(items) = json::items(input, start) {
-                return borrowed(input, items.into_iter());
+                return borrowed(input, items.into_iter(), None);
             }
             // Lines of logs begin with brackets too.
             text_starts(input)
         }
         _ => {
             if let Some(cleaned) = pasted::cleaned(input) {
-                let starts = text_starts(&cleaned);
-                return owned(&cleaned, &starts);
+                let (starts, detected) = text_starts(&cleaned);
+                return owned(&cleaned, &starts, detected);
             }
             text_starts(input)
         }
     };
-    borrowed(input, parts(input.len(), &starts))
+    borrowed(input, parts(input.len(), &starts), detected)
 }
 
-/// Where the reports of a text begin. Only crash reports are divided: in those of other kinds the lines that begin a report
-/// stand for each of many processes and threads.
-fn text_starts(text: &[u8]) -> Vec<usize> {
+/// Where the reports of a text begin; of one alone also its format, where that was looked at. Only crash reports are divided: in
+/// those of other kinds the lines that begin a report stand for each of many processes and threads.
+fn text_starts(text: &[u8]) -> (Vec<usize>, Option<Detected>) {
     let (starts, is_known) = text::starts(text);
     // Which kind it is takes longer to find out than how many there are.
     if is_known && starts == [0] {
-        return starts;
+        return (starts, None);
     }
-    match detect(text) {
+    let detected = detect(text);
+    let starts = match detected {
         Detected::AppleText
         | Detected::AppleIps
         | Detected::Crashlytics
@@ -78,7 +103,9 @@ fn text_starts(text: &[u8]) -> Vec<usize> {
         | Detected::Unknown => starts,
         Detected::Runtimes(kind) => runtimes::starts(kind, text),
         _ => vec![0],
-    }
+    };
+    let is_one = starts.len() <= 1;
+    (starts, Some(detected).filter(|_| is_one))
 }
 
 /// The ranges from each start to the next; the first from the very beginning.
@@ -90,21 +117,27 @@ fn parts(length: usize, starts: &[usize]) -> impl Iterator<Item = std::ops::Rang
     begins.zip(ends).map(|(begin, end)| begin..end)
 }
 
-fn borrowed(input: &[u8], ranges: impl Iterator<Item = std::ops::Range<usize>>) -> Vec<Document<'_>> {
+fn borrowed(
+    input: &[u8],
+    ranges: impl Iterator<Item = std::ops::Range<usize>>,
+    detected: Option<Detected>,
+) -> Vec<Document<'_>> {
     let mut lines = LineCount { text: input, at: 0, line: 1 };
     let document = |range: std::ops::Range<usize>| Document {
         line: lines.number_at(range.start),
         bytes: Cow::Borrowed(input.get(range).unwrap_or_default()),
+        detected,
     };
     ranges.map(document).collect()
 }
 
-fn owned(cleaned: &[u8], starts: &[usize]) -> Vec<Document<'static>> {
+fn owned(cleaned: &[u8], starts: &[usize], detected: Option<Detected>) -> Vec<Document<'static>> {
     // Cleaning keeps lines, so that they are still numbered as in the input.
     let mut lines = LineCount { text: cleaned, at: 0, line: 1 };
     let document = |range: std::ops::Range<usize>| Document {
         line: lines.number_at(range.start),
         bytes: Cow::Owned(cleaned.get(range).unwrap_or_default().to_vec()),
+        detected,
     };
     parts(cleaned.len(), starts).map(document).collect()
 }

@@ -11,6 +11,7 @@ mod threads;
 use crate::json::{self, Json, Member};
 use crate::leftovers::{fill, text};
 use crate::members::{Members, end_address, file_name, mach_arch};
+use crate::numbers::time_stated;
 use crate::{Error, ErrorKind, Limits};
 use backtrail_core::{Arch, Avma, ImageId};
 use backtrail_model::{AppInfo, Image, Report, Section, Source};
@@ -100,7 +101,7 @@ fn read_report(members: &mut Members<'_, '_>, document: &Json<'_>, prefix: &str)
 fn report_member(members: &mut Members<'_, '_>, name: &str, value: &Json<'_>) -> bool {
     match name {
         "id" => fill(&mut members.report.incident, text(value)),
-        "timestamp" => fill(&mut members.report.time, text(value)),
+        "timestamp" => fill(&mut members.report.time, text(value).map(time_stated)),
         "process_name" => fill(&mut members.report.process.name, text(value)),
         _ => false,
     }

@@ -3,9 +3,9 @@
 use crate::json::Json;
 use crate::leftovers::{fill, text};
 use crate::members::{Members, end_address, file_name, joined, note_thrown, offset};
-use crate::numbers::mach_exception;
+use crate::numbers::{mach_exception, time_stated};
 use crate::stack::{Origin, settle, unsettled};
-use backtrail_core::{Arch, Avma, ImageId, Utc};
+use backtrail_core::{Arch, Avma, ImageId};
 use backtrail_model::{
     AppInfo, Backtrace, Exception, Frame, Image, Language, Register, ReportedSymbol, Thread, ThrowingRuntime,
     ThrownException,
@@ -52,7 +52,7 @@ pub(super) fn read(members: &mut Members<'_, '_>, document: &Json<'_>) {
     let language = document.get("platform").and_then(text).and_then(|platform| language_of(&platform));
     members.each("", document, |members, name, value| match name {
         "event_id" => fill(&mut members.report.incident, text(value)),
-        "timestamp" => fill(&mut members.report.time, time(value)),
+        "timestamp" => fill(&mut members.report.time, text(value).map(time_stated)),
         "release" => fill(&mut parts.release, text(value)),
         "debug_meta" => {
             members.each("debug_meta", value, |_, name, value| name == "images" && !value.items().is_empty())
@@ -97,15 +97,6 @@ fn language_of(platform: &str) -> Option<Language> {
         "dart" => Language::Dart,
         _ => return None,
     })
-}
-
-/// A time, which half of the clients write as seconds since 1970.
-fn time(value: &Json<'_>) -> Option<String> {
-    let stated = text(value)?;
-    let seconds = stated.split('.').next().and_then(|whole| whole.parse().ok());
-    // Years of four digits; other numbers are no times.
-    let seconds = seconds.filter(|seconds: &i64| (0..253_402_300_800).contains(seconds));
-    Some(seconds.map_or(stated, |seconds| Utc::from_unix(seconds).to_string()))
 }
 
 /// `{"values": [...]}`, or the list alone.

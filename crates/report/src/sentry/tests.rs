@@ -97,7 +97,7 @@ fn frames_of_scripts_have_their_language() {
                 {"function": "load", "module": "cart", "filename": "/srv/cart.py", "platform": "python"},
                 {"function": "crash", "platform": "native", "instruction_addr": "0x1000"}]}}]}}"#,
     );
-    assert_eq!(report.time.as_deref(), Some("2023-11-14T22:13:20Z"));
+    assert_eq!(report.time.as_deref(), Some("2023-11-14T22:13:20.25Z"));
     assert_eq!(report.thrown.as_ref().unwrap().name, "KeyError");
     let frames = &report.process.backtraces[0].frames;
     let seen: Vec<_> = frames.iter().map(|frame| (frame.names().next().unwrap(), frame.language)).collect();

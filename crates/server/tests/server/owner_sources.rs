@@ -90,7 +90,9 @@ fn symbolicated(report: &str, sdk: &[&str], link_maps: &[&str], rules: &str) -> 
     let symbols = Symbols::with_options(options, &NoProgress);
     let symbols = symbols.with_owners(owner_sources(&paths(sdk), &paths(link_maps)).unwrap());
     let rules = Rules::parse(rules.as_bytes(), "rules.toml").unwrap();
-    let analysis = Analysis::with_rules(&fixture(report), &symbols, &rules, &Limits::default()).unwrap();
+    let analysis =
+        Analysis::with_rules(&fixture(report).as_slice().into(), &symbols, &rules, &Limits::default())
+            .unwrap();
     let mut document = Vec::new();
     json::write_report(&mut document, &analysis, json::Origin::default()).unwrap();
     serde_json::from_slice(&document).unwrap()

@@ -115,6 +115,9 @@ fn inline_marks() {
     let frame = read("1   App   0x100000498 inner(_:) + 8 (A.swift:3) [inlined]");
     assert!(frame.inlined);
     assert_eq!(frame.reported, symbol("inner(_:)", Some(8), Some(("A.swift", 3))));
+    let sentrys = read("1   app.exe   0x7ff789c1cb58   [inlined] shop::cart::total (cart.rs:17)");
+    assert!(sentrys.inlined);
+    assert_eq!(sentrys.reported, symbol("shop::cart::total", None, Some(("cart.rs", 17))));
 }
 
 #[test]
