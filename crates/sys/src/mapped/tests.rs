@@ -24,7 +24,6 @@ fn page() -> usize {
 struct Mapping {
     file: File,
     start: *const u8,
-    _directory: TempDir,
 }
 
 impl Mapping {
@@ -38,7 +37,8 @@ impl Mapping {
         let start =
             unsafe { libc::mmap(std::ptr::null_mut(), size, libc::PROT_READ, libc::MAP_PRIVATE, fd, 0) };
         assert_ne!(start, libc::MAP_FAILED);
-        Self { file, start: start.cast(), _directory: directory }
+        // The directory goes now: the process may end by a signal. The file stays as long as it is open.
+        Self { file, start: start.cast() }
     }
 
     fn guard(&self) -> MappedRange {
