@@ -3,8 +3,9 @@
 
 use crate::apple_text::Lines;
 use crate::json::{Arena, read as read_json};
-use crate::{Limits, apple_ips, bugsnag, exception_log, last_words};
-use backtrail_model::{Report, Section};
+use crate::detect::{Detected, detect_text};
+use crate::{Limits, android, apple_ips, bugsnag, exception_log, last_words, runtimes};
+use backtrail_model::{Report, Section, Source};
 
 /// Members of Apple's JSON that tell what happened.
 const MEMBERS: [&str; 11] = [
@@ -26,6 +27,8 @@ pub(crate) fn read(input: &[u8], limits: &Limits) -> Option<Report> {
     members(input, limits)
         .or_else(|| processes(input, limits))
         .or_else(|| bugsnag::form::read(input, limits))
+        .or_else(|| exception_log::read_named(input, limits))
+        .or_else(|| android::read_head(input, limits))
         .or_else(|| quoted(input, limits))
 }
 
@@ -81,20 +84,76 @@ fn keep(report: &mut Report, input: &[u8]) {
         .push(Section { title: "Text".to_owned(), text: String::from_utf8_lossy(input).into_owned() });
 }
 
-/// Messages between backquotes inside of sentences, each of which would be a report where it stood alone.
+/// No more of a text than this is looked through for messages inside of its sentences: what people write is shorter.
+const MAX_PROSE: usize = 64 << 10;
+
+/// Messages inside of sentences, each of which would be a report where it stood alone: those that are quoted, and those that end a
+/// sentence behind a colon.
 fn quoted(input: &[u8], limits: &Limits) -> Option<Report> {
     let mut said = String::new();
-    for line in Lines::new(input, 0..input.len(), 1).filter(|line| line.bytes.len() <= limits.max_line) {
+    let end = input.len().min(MAX_PROSE);
+    for line in Lines::new(input, 0..end, 1).filter(|line| line.bytes.len() <= limits.max_line.min(4096)) {
         let text = line.text();
-        for message in text.split('`').skip(1).step_by(2).filter(|message| last_words::is(message)) {
+        for message in messages(&text) {
             said.push_str(message.trim());
             said.push('\n');
         }
     }
-    let mut report = exception_log::read(said.as_bytes(), 0, limits).filter(|_| !said.is_empty())?;
+    if said.is_empty() {
+        return None;
+    }
+    let read = match detect_text(said.as_bytes()) {
+        Detected::ExceptionLog => exception_log::read(said.as_bytes(), 0, limits),
+        Detected::Unknown => match android::read_head(said.as_bytes(), limits) {
+            Some(report) => Some(report),
+            None => runtimes::read(Source::DotNetException, said.as_bytes(), 0, limits).ok()?,
+        },
+        _ => crate::parse(said.as_bytes(), limits).ok(),
+    };
+    let mut report = read?;
     report.sections.clear();
+    // They are places in the text that was put together.
+    report.all_processes_mut().for_each(|process| process.frames_mut().for_each(|frame| frame.span = None));
     keep(&mut report, input);
     Some(report)
+}
+
+/// The messages that a line has in a sentence. What stands between two marks of one kind is quoted.
+fn messages(line: &str) -> Vec<&str> {
+    const MARKS: [&str; 3] = ["`", "**", "\""];
+    let of_mark = |mark: &&&str| line.split(**mark).skip(1).step_by(2).any(is_message);
+    if let Some(mark) = MARKS.iter().find(of_mark) {
+        return line.split(*mark).skip(1).step_by(2).filter(|inner| is_message(inner)).collect();
+    }
+    if let Some(stop) = stop(line) {
+        return vec![stop];
+    }
+    let behind = |at: usize| line.get(at + 1..).map(str::trim).filter(|rest| is_message(rest));
+    line.match_indices(": ").find_map(|(at, _)| behind(at)).into_iter().collect()
+}
+
+/// Xcode's word of why a thread stopped, wherever it stands: `EXC_BAD_ACCESS (code=1, address=0x10)`.
+fn stop(line: &str) -> Option<&str> {
+    let rest = line.get(line.find("EXC_")?..)?;
+    let inner = rest.get(..=rest.find(')')?)?;
+    let is_whole = inner.contains(" (code=") || inner.contains(" (limit=");
+    (is_whole && last_words::stop(inner).is_some()).then_some(inner)
+}
+
+/// Whether words would be a report where they stood alone. Rows of stacks and names of classes that a sentence mentions are none.
+fn is_message(words: &str) -> bool {
+    let words = words.trim();
+    if words.len() < 12 || !words.contains(' ') {
+        return false;
+    }
+    match detect_text(words.as_bytes()) {
+        Detected::ExceptionLog => last_words::is(words) && !last_words::is_class_alone(words),
+        Detected::Runtimes(_) | Detected::ApplePanic => true,
+        Detected::AndroidOrJava => words.contains("signal "),
+        Detected::AppleText => words.starts_with("dyld") || words.starts_with("Termination Reason: "),
+        Detected::Unknown => runtimes::is_dotnet_head(words) || android::is_head(words),
+        _ => false,
+    }
 }
 
 #[cfg(test)]

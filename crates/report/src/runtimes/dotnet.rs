@@ -357,7 +357,7 @@ pub(super) fn mono_row(line: &str) -> Option<Frame> {
 }
 
 /// Exceptions that Unity's log names without their namespace.
-const UNITYS: [&str; 12] = [
+const UNITYS: [&str; 14] = [
     "ArgumentException",
     "ArgumentNullException",
     "ArgumentOutOfRangeException",
@@ -366,14 +366,16 @@ const UNITYS: [&str; 12] = [
     "InvalidCastException",
     "InvalidOperationException",
     "KeyNotFoundException",
+    "MissingMethodException",
     "MissingReferenceException",
     "NotImplementedException",
     "NullReferenceException",
+    "TypeLoadException",
     "UnassignedReferenceException",
 ];
 
 /// The exception that a line names: `System.InvalidOperationException: Cart is empty`.
-fn head(line: &str) -> Option<&str> {
+pub(super) fn head(line: &str) -> Option<&str> {
     /// What names of Java begin with, which are of the same form; namespaces of .NET hardly begin so.
     const JAVAS: [&str; 8] =
         ["java.", "javax.", "kotlin.", "kotlinx.", "android.", "androidx.", "com.", "org."];
@@ -385,7 +387,7 @@ fn head(line: &str) -> Option<&str> {
     let is_name = (name.contains('.') || UNITYS.contains(&name) && line.starts_with(&format!("{name}: ")))
         && name.ends_with("Exception")
         && name.split('.').all(|part| {
-            !part.is_empty()
+            part.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
                 && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_`+".contains(&byte))
         });
     is_name.then_some(line)

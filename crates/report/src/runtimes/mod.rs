@@ -42,6 +42,11 @@ pub(crate) fn foreign_row(line: &str) -> Option<Frame> {
     javascript::row_within(line).or_else(|| dotnet::mono_row(line))
 }
 
+/// Whether words are an exception of .NET's library and what it says.
+pub(crate) fn is_dotnet_head(words: &str) -> bool {
+    words.contains("Exception: ") && dotnet::head(words).is_some()
+}
+
 /// Reads a report of such a kind; `None` where the text is none.
 pub(crate) fn read(
     kind: Source,
