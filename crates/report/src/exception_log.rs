@@ -65,6 +65,7 @@ fn read_log<'l>(input: &[u8], start: usize, limits: &'l Limits) -> Log<'l> {
         in_addresses: false,
         is_announced: false,
         open_reason: 0,
+        is_said_open: false,
         is_reason_next: false,
         is_kotlins: false,
         said: Vec::new(),
@@ -87,6 +88,8 @@ struct Log<'l> {
     is_announced: bool,
     /// How many more lines the reason may have whose closing quote has not come yet.
     open_reason: usize,
+    /// Whether the line before is the last of what is said.
+    is_said_open: bool,
     /// Whether the reason stands in the line behind the exception's name.
     is_reason_next: bool,
     /// Whether the exception is Kotlin's.
@@ -220,7 +223,7 @@ impl Log<'_> {
                 if let Some(reason) = reason.filter(|_| self.reason.is_none()) {
                     let is_whole = reason.ends_with('\'');
                     self.open_reason = if is_whole { 0 } else { MAX_REASON_LINES };
-                        self.reason = Some(reason.trim_end_matches('\'').to_owned());
+                    self.reason = Some(reason.trim_end_matches('\'').to_owned());
                 }
             }
             return;
@@ -237,11 +240,15 @@ impl Log<'_> {
             self.reason = Some(text.to_owned());
             return;
         }
-        if last_words::goes_on(self.said.last_mut(), text) {
+        let is_open = std::mem::take(&mut self.is_said_open);
+        // A path belongs to the line right before it.
+        if (is_open || !text.starts_with('/')) && last_words::goes_on(self.said.last_mut(), text) {
+            self.is_said_open = true;
             return;
         }
         if last_words::is(text) && self.said.len() < MAX_SAID {
             self.said.push(text.to_owned());
+            self.is_said_open = true;
             return;
         }
         let Some((key, value)) = text.split_once([':', '=']) else { return };

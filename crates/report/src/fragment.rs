@@ -2,8 +2,8 @@
 //! processes of a memory event, the form of a tracker, and messages that a sentence quotes.
 
 use crate::apple_text::Lines;
-use crate::json::{Arena, read as read_json};
 use crate::detect::{Detected, detect_text};
+use crate::json::{Arena, read as read_json};
 use crate::{Limits, android, apple_ips, bugsnag, exception_log, last_words, runtimes};
 use backtrail_model::{Report, Section, Source};
 
@@ -118,8 +118,28 @@ fn quoted(input: &[u8], limits: &Limits) -> Option<Report> {
     Some(report)
 }
 
+/// What a sentence around a stack tells of its reason, where the report itself tells none.
+pub(crate) fn add_said(report: &mut Report, input: &[u8], limits: &Limits) {
+    let tells = report.exception.is_some()
+        || report.thrown.is_some()
+        || report.termination.is_some()
+        || report.event.is_some()
+        || !report.app_info.is_empty();
+    if tells || input.len() > MAX_PROSE {
+        return;
+    }
+    let Some(said) = quoted(input, limits).filter(|said| said.source == Source::ExceptionLog) else { return };
+    report.exception = said.exception;
+    report.thrown = said.thrown;
+    report.app_info = said.app_info;
+}
+
 /// The messages that a line has in a sentence. What stands between two marks of one kind is quoted.
 fn messages(line: &str) -> Vec<&str> {
+    // Rows of a table are no sentences.
+    if line.matches('\t').count() > 3 {
+        return Vec::new();
+    }
     const MARKS: [&str; 3] = ["`", "**", "\""];
     let of_mark = |mark: &&&str| line.split(**mark).skip(1).step_by(2).any(is_message);
     if let Some(mark) = MARKS.iter().find(of_mark) {
@@ -133,7 +153,7 @@ fn messages(line: &str) -> Vec<&str> {
 }
 
 /// Xcode's word of why a thread stopped, wherever it stands: `EXC_BAD_ACCESS (code=1, address=0x10)`.
-fn stop(line: &str) -> Option<&str> {
+pub(crate) fn stop(line: &str) -> Option<&str> {
     let rest = line.get(line.find("EXC_")?..)?;
     let inner = rest.get(..=rest.find(')')?)?;
     let is_whole = inner.contains(" (code=") || inner.contains(" (limit=");
@@ -148,6 +168,11 @@ fn is_message(words: &str) -> bool {
     }
     match detect_text(words.as_bytes()) {
         Detected::ExceptionLog => last_words::is(words) && !last_words::is_class_alone(words),
+        // `panic: ` begins others' lines, too; and the kernel's drivers warn of much.
+        Detected::Runtimes(Source::GoTrace) => {
+            words.contains("runtime error: ") || words.contains("goroutine ")
+        }
+        Detected::Runtimes(Source::LinuxKernel) => !words.starts_with("WARNING: "),
         Detected::Runtimes(_) | Detected::ApplePanic => true,
         Detected::AndroidOrJava => words.contains("signal "),
         Detected::AppleText => words.starts_with("dyld") || words.starts_with("Termination Reason: "),
@@ -186,5 +211,38 @@ mod tests {
         for text in ["`a` and `b`\n", "{\"a\":1}\n", "\"name\": \"x\"\n", "the `termination` of it\n"] {
             assert!(parse(text.as_bytes(), &Limits::default()).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn what_quotes_a_message() {
+        let said = |text: &str| {
+            let report =
+                parse(text.as_bytes(), &Limits::default()).unwrap_or_else(|why| panic!("{why}: {text}"));
+            report.app_info.first().map(|info| info.lines.join("|")).unwrap_or_default()
+        };
+        let message = "-[Cart total]: unrecognized selector sent to instance 0x600000012340";
+        for (open, close) in [("`", "`"), ("**", "**"), ("\"", "\"")] {
+            assert!(said(&format!("It says {open}{message}{close} and stops.\n")).ends_with(message));
+        }
+        assert!(said(&format!("I get this when I tap it: {message}\n")).ends_with(message));
+        let report =
+            parse(b"It stops with EXC_BAD_ACCESS (code=1, address=0x18) there.\n", &Limits::default())
+                .unwrap();
+        assert_eq!(report.exception.unwrap().kind.as_deref(), Some("EXC_BAD_ACCESS"));
+        // Words about a crash are none.
+        for text in
+            ["It is an EXC_BAD_ACCESS somewhere.\n", "The `NSRangeException` came back: it is there.\n"]
+        {
+            assert!(parse(text.as_bytes(), &Limits::default()).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn fences_with_a_text_of_their_own() {
+        let text = "We see ```*** Terminating app due to uncaught exception 'NSRangeException', reason: 'index 3 beyond bounds'``` there\n";
+        assert!(parse(text.as_bytes(), &Limits::default()).is_ok());
+        let escaped = "**\\*** Terminating app due to uncaught exception 'NSRangeException', reason: 'index 3 beyond bounds'\n";
+        let report = parse(escaped.as_bytes(), &Limits::default()).unwrap();
+        assert_eq!(report.thrown.as_ref().map(|it| it.name.as_str()), Some("NSRangeException"));
     }
 }

@@ -106,7 +106,11 @@ const REASONS: [(&str, &str, &str); 7] = [
     ("-[", "]: unrecognized selector sent to ", "NSInvalidArgumentException"),
     ("+[", "]: unrecognized selector sent to ", "NSInvalidArgumentException"),
     ("*** Collection <", "> was mutated while being enumerated", "NSGenericException"),
-    ("An instance 0x", " was deallocated while key value observers were still registered with it. Current", KVO),
+    (
+        "An instance 0x",
+        " was deallocated while key value observers were still registered with it. Current",
+        KVO,
+    ),
     ("Cannot remove an observer <", " because it is not registered as an observer", "NSRangeException"),
     ("[<", "this class is not key value coding-compliant for the key ", "NSUnknownKeyException"),
     ("Invalid update: invalid number of ", " must be equal to the number of ", KVO),
@@ -424,7 +428,8 @@ pub(crate) fn goes_on(said: Option<&mut String>, line: &str) -> bool {
         return true;
     }
     // The files that a process held when it was suspended.
-    if apple_log::names_files(said) && line.trim_start().starts_with('/') && said.lines().count() < MAX_FILES {
+    if apple_log::names_files(said) && line.trim_start().starts_with('/') && said.lines().count() < MAX_FILES
+    {
         said.push('\n');
         said.push_str(line.trim());
         return true;

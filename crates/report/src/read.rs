@@ -31,6 +31,9 @@ pub fn parse(input: &[u8], limits: &Limits) -> Result<Report, Error> {
     if report.source.is_apple() || report.source.is_android_or_java() {
         thrown_script::part(&mut report, limits);
     }
+    if matches!(report.source, Source::AppleText | Source::ExceptionLog | Source::DebuggerBacktrace) {
+        fragment::add_said(&mut report, input, limits);
+    }
     Ok(report)
 }
 

@@ -169,7 +169,8 @@ pub(super) fn trace_head(line: &str) -> Option<(&str, &str, Option<&str>)> {
     }
     // Loggers put a word of their own before it: `stacktrace: java.lang.Error: x`.
     let (label, rest) = rest.split_once(": ").filter(|_| start == 0)?;
-    let is_label = (1..=24).contains(&label.len()) && label.bytes().all(|b| b.is_ascii_lowercase() || b == b'_');
+    let is_label =
+        (1..=24).contains(&label.len()) && label.bytes().all(|b| b.is_ascii_lowercase() || b == b'_');
     let (name, message) = exception_head(rest).filter(|(name, _)| is_label && is_librarys(name))?;
     let (before, _) = trimmed.split_at_checked(label.len() + 2)?;
     Some((before, name, message))

@@ -78,20 +78,16 @@ pub(super) fn read<'t>(line: &Logged<'t>) -> Option<Told<'t>> {
         let reason = code.split(['(', ' ', '>']).next().unwrap_or_default();
         let (_, code) = REASONS.iter().find(|(name, _)| *name == reason)?;
         let words = text.get(text.find("domain:jetsam")?..)?;
-        let words = words.split_once(')').and_then(|(_, rest)| rest.split_once(')')).map_or(words, |(_, rest)| {
-            words.get(..words.len() - rest.len()).unwrap_or(words)
-        });
+        let end = words.match_indices(')').nth(1).map_or(words.len(), |(at, _)| at + 1);
+        let words = words.get(..end)?;
         return Some(Told::Jetsam { code: *code, words, program: None, pid: None });
     }
     if let Some((before, _)) = text.split_once(LOCKED) {
         let pid = before.rsplit_once(">:").and_then(|(_, rest)| rest.split([']', ' ']).next()?.parse().ok());
         let program = before.rsplit_once('<').and_then(|(_, rest)| Some(rest.split_once(">:")?.0));
         // `[application<com.example.shop>:186] suspended …`, `<FBApplicationProcess: 0x1432; Shop; pid: 28> was suspended …`.
-        let words = before.rfind(['[', '<']).filter(|_| program.is_some()).and_then(|at| {
-            let at = before.get(..at)?.rfind('[').unwrap_or(at);
-            text.get(at..)
-        });
-        let words = words.unwrap_or(text);
+        let at = before.find("[application<").or_else(|| before.rfind('<')).unwrap_or(0);
+        let words = text.get(at..)?;
         return Some(Told::Lock { words, program: program.filter(|_| pid.is_some()), pid });
     }
     if text.contains(STABILITY) {
@@ -136,7 +132,8 @@ fn crash(text: &str) -> Option<Told<'_>> {
     let raw_codes: Vec<u64> = numbers.split(',').map_while(|code| hex(code.trim())).collect();
     // Names of signals have three or four letters behind the first three.
     let names = codes.find("SIG").and_then(|at| codes.get(at..));
-    let signal = names.and_then(|name| [7, 6].into_iter().find_map(|length| fault_named(name.get(..length)?)));
+    let signal =
+        names.and_then(|name| [7, 6].into_iter().find_map(|length| fault_named(name.get(..length)?)));
     let at = codes.rsplit_once(" at ").and_then(|(_, address)| hex(address.trim()));
     let exception = Exception {
         kind: Some((*kind).to_owned()),

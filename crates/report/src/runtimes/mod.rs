@@ -140,6 +140,7 @@ pub(crate) fn telling(line: &str) -> Telling {
     .or_else(|| sure(windows_event::is_sure(line) || windows_debugger::is_sure(line), Source::WindowsEvent))
     .or_else(|| sure(dotnet::is_sure(line), Source::DotNetException))
     .or_else(|| sure(line == "WARNING: DATA RACE" || go::Head::read(line).is_some(), Source::GoTrace))
+    .or_else(|| sure(go::recovered(line).is_some_and(|(_, head)| head.is_some()), Source::GoTrace))
     .or_else(|| sure(kernel::is_sure(line), Source::LinuxKernel))
     .or_else(|| sure(debugger::is_sure(line), Source::DebuggerBacktrace))
     .or_else(|| likely(line.starts_with("SUMMARY: ") && line.contains("Sanitizer: "), Source::Sanitizer))
@@ -148,7 +149,12 @@ pub(crate) fn telling(line: &str) -> Telling {
         let is_engines = v8_fatal::message(line).is_some() || v8_fatal::is_first_row(line);
         likely(is_engines, Source::JavaScriptError)
     })
-    .or_else(|| likely(rust_panic::is_first_row(line), Source::RustPanic))
+    .or_else(|| {
+        let is_panics =
+            rust_panic::is_first_row(line) || rust_panic::is_message(line.trim_start_matches(['│', ' ']));
+        likely(is_panics, Source::RustPanic)
+    })
+    .or_else(|| likely(dotnet::local_row(line).is_some(), Source::DotNetException))
     .or_else(|| likely(javascript::row(line).is_some(), Source::JavaScriptError))
     .or_else(|| likely(errors::is_likely(line), Source::RuntimeError))
     .or_else(|| likely(python::is_row(line), Source::PythonTraceback))
