@@ -4,7 +4,7 @@
 use crate::apple_text::Lines;
 use crate::detect::{Detected, detect_text};
 use crate::json::{Arena, read as read_json};
-use crate::{Limits, android, apple_ips, bugsnag, exception_log, last_words, runtimes};
+use crate::{Error, Limits, android, apple_ips, bugsnag, exception_log, last_words, runtimes};
 use backtrail_model::{Report, Section, Source};
 
 /// Members of Apple's JSON that tell what happened.
@@ -22,14 +22,21 @@ const MEMBERS: [&str; 11] = [
     "usedImages",
 ];
 
+/// Reads a text that is a whole report.
+type Parse = fn(&[u8], &Limits) -> Result<Report, Error>;
+
 /// Reads what is left of a report; `None` where there is nothing of one.
-pub(crate) fn read(input: &[u8], limits: &Limits) -> Option<Report> {
+pub(crate) fn read(input: &[u8], limits: &Limits, parse: Parse) -> Option<Report> {
     members(input, limits)
         .or_else(|| processes(input, limits))
         .or_else(|| bugsnag::form::read(input, limits))
         .or_else(|| exception_log::read_named(input, limits))
-        .or_else(|| android::read_head(input, limits))
-        .or_else(|| quoted(input, limits))
+        .or_else(|| {
+            let mut report = android::read_head(input, limits)?;
+            keep(&mut report, input);
+            Some(report)
+        })
+        .or_else(|| quoted(input, limits, parse))
 }
 
 /// Members of an object whose opening brace was cut off.
@@ -89,7 +96,7 @@ const MAX_PROSE: usize = 64 << 10;
 
 /// Messages inside of sentences, each of which would be a report where it stood alone: those that are quoted, and those that end a
 /// sentence behind a colon.
-fn quoted(input: &[u8], limits: &Limits) -> Option<Report> {
+fn quoted(input: &[u8], limits: &Limits, parse: Parse) -> Option<Report> {
     let mut said = String::new();
     let end = input.len().min(MAX_PROSE);
     for line in Lines::new(input, 0..end, 1).filter(|line| line.bytes.len() <= limits.max_line.min(4096)) {
@@ -108,7 +115,7 @@ fn quoted(input: &[u8], limits: &Limits) -> Option<Report> {
             Some(report) => Some(report),
             None => runtimes::read(Source::DotNetException, said.as_bytes(), 0, limits).ok()?,
         },
-        _ => crate::parse(said.as_bytes(), limits).ok(),
+        _ => parse(said.as_bytes(), limits).ok(),
     };
     let mut report = read?;
     report.sections.clear();
@@ -119,7 +126,7 @@ fn quoted(input: &[u8], limits: &Limits) -> Option<Report> {
 }
 
 /// What a sentence around a stack tells of its reason, where the report itself tells none.
-pub(crate) fn add_said(report: &mut Report, input: &[u8], limits: &Limits) {
+pub(crate) fn add_said(report: &mut Report, input: &[u8], limits: &Limits, parse: Parse) {
     let tells = report.exception.is_some()
         || report.thrown.is_some()
         || report.termination.is_some()
@@ -128,7 +135,9 @@ pub(crate) fn add_said(report: &mut Report, input: &[u8], limits: &Limits) {
     if tells || input.len() > MAX_PROSE {
         return;
     }
-    let Some(said) = quoted(input, limits).filter(|said| said.source == Source::ExceptionLog) else { return };
+    let Some(said) = quoted(input, limits, parse).filter(|said| said.source == Source::ExceptionLog) else {
+        return;
+    };
     report.exception = said.exception;
     report.thrown = said.thrown;
     report.app_info = said.app_info;
@@ -145,19 +154,11 @@ fn messages(line: &str) -> Vec<&str> {
     if let Some(mark) = MARKS.iter().find(of_mark) {
         return line.split(*mark).skip(1).step_by(2).filter(|inner| is_message(inner)).collect();
     }
-    if let Some(stop) = stop(line) {
+    if let Some(stop) = last_words::stop_within(line) {
         return vec![stop];
     }
     let behind = |at: usize| line.get(at + 1..).map(str::trim).filter(|rest| is_message(rest));
     line.match_indices(": ").find_map(|(at, _)| behind(at)).into_iter().collect()
-}
-
-/// Xcode's word of why a thread stopped, wherever it stands: `EXC_BAD_ACCESS (code=1, address=0x10)`.
-pub(crate) fn stop(line: &str) -> Option<&str> {
-    let rest = line.get(line.find("EXC_")?..)?;
-    let inner = rest.get(..=rest.find(')')?)?;
-    let is_whole = inner.contains(" (code=") || inner.contains(" (limit=");
-    (is_whole && last_words::stop(inner).is_some()).then_some(inner)
 }
 
 /// Whether words would be a report where they stood alone. Rows of stacks and names of classes that a sentence mentions are none.
@@ -244,5 +245,15 @@ mod tests {
         let escaped = "**\\*** Terminating app due to uncaught exception 'NSRangeException', reason: 'index 3 beyond bounds'\n";
         let report = parse(escaped.as_bytes(), &Limits::default()).unwrap();
         assert_eq!(report.thrown.as_ref().map(|it| it.name.as_str()), Some("NSRangeException"));
+    }
+
+    #[test]
+    fn the_first_line_of_an_exception() {
+        let head = "java.io.IOException: no cart\n";
+        let report = parse(head.as_bytes(), &Limits::default()).unwrap();
+        assert_eq!(report.exception.unwrap().message.as_deref(), Some("no cart"));
+        assert_eq!(report.sections[0].text, head);
+        let rows = format!("{head}\tat some.int price()(some.java:76)\n");
+        assert!(parse(rows.as_bytes(), &Limits::default()).is_err());
     }
 }

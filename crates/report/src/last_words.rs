@@ -16,6 +16,8 @@ use crate::numbers::{fault_named, hex, is_number, signal_in_words};
 use backtrail_core::Avma;
 use backtrail_model::{AppInfo, Exception, Field, Report, Termination};
 use logged::Logged;
+use memchr::memmem::Finder;
+use std::sync::LazyLock;
 
 /// What Foundation logs of an exception that nobody caught.
 pub(crate) const ANNOUNCED: &str = "Terminating app due to uncaught exception '";
@@ -116,11 +118,17 @@ const REASONS: [(&str, &str, &str); 7] = [
     ("Invalid update: invalid number of ", " must be equal to the number of ", KVO),
 ];
 const KVO: &str = "NSInternalInconsistencyException";
+/// What those have in them, made ready once.
+static INSIDE: LazyLock<[Finder<'static>; 6]> = LazyLock::new(|| {
+    let [_, selector, collection, instance, observer, key, update] = REASONS;
+    [selector, collection, instance, observer, key, update].map(|(_, inside, _)| Finder::new(inside))
+});
 
 /// The exception that a line gives the reason of, and nothing else; a log's words may stand before it. Xcode shows any reason as
 /// `Thread 1: "…"`.
 fn reason_alone(line: &str) -> Option<(&str, Option<&str>)> {
-    let is_known = REASONS.iter().any(|(begin, inside, _)| line.contains(begin) && line.contains(inside));
+    // This is asked of every line.
+    let is_known = INSIDE.iter().any(|inside| inside.find(line.as_bytes()).is_some());
     let shown = line.strip_prefix("Thread ").and_then(|rest| rest.split_once(": \""));
     let shown = shown.filter(|(number, _)| is_number(number)).map(|(_, reason)| reason.trim_end_matches('"'));
     let message = match shown {
@@ -189,6 +197,14 @@ fn is_swifts_own(words: &str) -> bool {
     words.starts_with("Could not cast value of type '") && words.contains(" to '")
         || words.starts_with("Unexpectedly found nil while ") && words.contains("Optional value")
         || words.strip_prefix("Swift runtime failure: ").is_some_and(|what| !what.is_empty())
+}
+
+/// Xcode's word of why a thread stopped, wherever it stands: `EXC_BAD_ACCESS (code=1, address=0x10)`.
+pub(crate) fn stop_within(line: &str) -> Option<&str> {
+    let rest = line.get(line.find("EXC_")?..)?;
+    let inner = rest.get(..=rest.find(')')?)?;
+    let is_whole = inner.contains(" (code=") || inner.contains(" (limit=");
+    (is_whole && stop(inner).is_some()).then_some(inner)
 }
 
 /// How Xcode shows why a thread stopped: `Thread 1: EXC_BAD_ACCESS (code=1, address=0x10)`, `EXC_RESOURCE RESOURCE_TYPE_MEMORY

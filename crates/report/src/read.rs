@@ -32,7 +32,7 @@ pub fn parse(input: &[u8], limits: &Limits) -> Result<Report, Error> {
         thrown_script::part(&mut report, limits);
     }
     if matches!(report.source, Source::AppleText | Source::ExceptionLog | Source::DebuggerBacktrace) {
-        fragment::add_said(&mut report, input, limits);
+        fragment::add_said(&mut report, input, limits, parse);
     }
     Ok(report)
 }
@@ -62,7 +62,7 @@ fn read(input: &[u8], limits: &Limits) -> Result<Report, Error> {
         Detected::Runtimes(kind) => runtimes::read(kind, input, start_of_text(kind, input), limits)?
             .ok_or_else(|| unrecognized(input)),
         Detected::TombstoneProto => Ok(android::proto::read(input, limits)),
-        Detected::Unknown => fragment::read(input, limits).ok_or_else(|| unrecognized(input)),
+        Detected::Unknown => fragment::read(input, limits, parse).ok_or_else(|| unrecognized(input)),
     }
 }
 

@@ -5,7 +5,8 @@ use super::facts::{Class, Facts};
 use super::tables::messages::{CPP_TYPES, EXCEPTION_NAMES, Hint, REASONS};
 use super::tables::telling::TELLING;
 use super::throw_stack::{
-    THROW_DEPTH, is_objc_throw, is_unnamed_throw, tell_throw, tell_thrower, throw_frames, thrower,
+    LOCK_FAILED, LOCKS, THROW_DEPTH, is_objc_throw, is_unnamed_throw, of_library, tell_throw, tell_thrower,
+    throw_frames, thrower,
 };
 use super::words::one_line;
 use crate::names::{base_name, is_any_of};
@@ -450,44 +451,6 @@ fn foreign(facts: &Facts<'_>, draft: &mut Draft, line: &str) {
         }
     }
     tell_throw(facts, draft);
-}
-
-/// What libc++ says of a mutex that the system refused to lock (`src/mutex.cpp`).
-const LOCK_FAILED: &str = "mutex lock failed";
-/// The functions that throw so.
-const LOCKS: [&str; 4] = [
-    "std::__1::mutex::lock",
-    "std::mutex::lock",
-    "std::__1::recursive_mutex::lock",
-    "std::recursive_mutex::lock",
-];
-
-/// The function of C++'s library that threw for its caller, and the exception that it throws: libc++'s `stdexcept` and libstdc++'s
-/// `functexcept` have one for each.
-fn of_library<'r>(facts: &Facts<'r>) -> Option<(&'r Frame, &'static str)> {
-    const THROWERS: [(&str, &str); 12] = [
-        ("system_error", "std::system_error"),
-        ("bad_alloc", "std::bad_alloc"),
-        ("out_of_range", "std::out_of_range"),
-        ("out_of_range_fmt", "std::out_of_range"),
-        ("length_error", "std::length_error"),
-        ("logic_error", "std::logic_error"),
-        ("invalid_argument", "std::invalid_argument"),
-        ("runtime_error", "std::runtime_error"),
-        ("bad_function_call", "std::bad_function_call"),
-        ("bad_optional_access", "std::bad_optional_access"),
-        ("bad_variant_access", "std::bad_variant_access"),
-        ("bad_weak_ptr", "std::bad_weak_ptr"),
-    ];
-    let thrown_by = |frame: &Frame| {
-        frame.names().find_map(|name| {
-            let name = base_name(name);
-            let name = name.strip_prefix("std::__1::").or_else(|| name.strip_prefix("std::"))?;
-            let name = name.strip_prefix("__throw_")?.split('[').next()?;
-            THROWERS.iter().find(|(known, _)| *known == name).map(|(_, thrown)| *thrown)
-        })
-    };
-    facts.frames.iter().take(THROW_DEPTH).find_map(|frame| Some((frame, thrown_by(frame)?)))
 }
 
 /// std::terminate or a throw on the stack, and no word of the exception.

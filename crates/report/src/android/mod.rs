@@ -50,11 +50,16 @@ pub(crate) fn read(input: &[u8], start: usize, limits: &Limits) -> Report {
 /// Reads a text of which nothing is left but the first line of an exception.
 pub(crate) fn read_head(input: &[u8], limits: &Limits) -> Option<Report> {
     let lines = Lines::new(input, 0..input.len(), 1);
-    let title = lines.filter(|line| line.bytes.len() <= limits.max_line).find_map(|line| {
+    let mut lines = lines.filter(|line| line.bytes.len() <= limits.max_line);
+    let title = lines.find_map(|line| {
         let text = line.text();
         let content = log_line(&text).map_or(&*text, |log| log.message);
         java_row::head_alone(content)
     })?;
+    // Rows of a form that is not known: it would not be true that there are none.
+    if lines.next().is_some_and(|line| line.bytes.trim_ascii_start().starts_with(b"at ")) {
+        return None;
+    }
     let mut report = Report { source: Source::JavaTrace, ..Report::default() };
     report.process.backtraces.push(Backtrace { title, ..Backtrace::default() });
     finish::settle(&mut report);

@@ -7,6 +7,8 @@ use super::logged::Logged;
 use crate::numbers::{fault_named, hex};
 use backtrail_core::Avma;
 use backtrail_model::Exception;
+use memchr::memmem::Finder;
+use std::sync::LazyLock;
 
 /// What a line tells.
 #[derive(Clone, Debug)]
@@ -53,28 +55,36 @@ const REASONS: [(&str, u64); 8] = [
     ("vm-compressor-space-shortage", 12),
 ];
 
+/// What the lines have in them, made ready once: this is asked of every line.
+static MARKS: LazyLock<[Finder<'static>; 6]> = LazyLock::new(|| {
+    [" caught ", " EXC_GUARD AST: ", " exceeded mem limit: ", "jetsam", LOCKED, STABILITY].map(Finder::new)
+});
+
 /// What the line tells, if it is one of these.
 pub(super) fn read<'t>(line: &Logged<'t>) -> Option<Told<'t>> {
     // A log's `process app[12]` is a part of the message.
     let text = line.whole;
     // A few searches dismiss nearly all lines.
-    if text.contains(" caught ") {
+    let [caught, guarded, exceeded, jetsam, locked, stability] = &*MARKS;
+    let has = |mark: &Finder<'_>| mark.find(text.as_bytes()).is_some();
+    if has(caught) {
         return over_limit(text);
     }
-    if text.contains(" EXC_GUARD AST: ") {
+    if has(guarded) {
         return guard(text);
     }
-    if text.contains(" exceeded mem limit: ") {
+    if has(exceeded) {
         return memory(text);
     }
-    if let Some((_, reason)) = text.split_once(" killed by jetsam reason ") {
+    let is_jetsams = has(jetsam);
+    if let Some((_, reason)) = is_jetsams.then(|| text.split_once(" killed by jetsam reason ")).flatten() {
         let reason = reason.split([' ', ',']).next().unwrap_or_default();
         let (_, code) = REASONS.iter().find(|(name, _)| *name == reason)?;
         let (program, pid) = text.split_once("rocess ").map_or((None, None), |(_, rest)| named(rest));
         return Some(Told::Jetsam { code: *code, words: text, program, pid });
     }
     // How RunningBoard tells why a process ended: `RBSProcessExitStatus| domain:jetsam(1) code:per-process-limit(7)`.
-    if let Some((_, code)) = text.split_once("domain:jetsam(1) code:") {
+    if let Some((_, code)) = is_jetsams.then(|| text.split_once("domain:jetsam(1) code:")).flatten() {
         let reason = code.split(['(', ' ', '>']).next().unwrap_or_default();
         let (_, code) = REASONS.iter().find(|(name, _)| *name == reason)?;
         let words = text.get(text.find("domain:jetsam")?..)?;
@@ -82,7 +92,7 @@ pub(super) fn read<'t>(line: &Logged<'t>) -> Option<Told<'t>> {
         let words = words.get(..end)?;
         return Some(Told::Jetsam { code: *code, words, program: None, pid: None });
     }
-    if let Some((before, _)) = text.split_once(LOCKED) {
+    if let Some((before, _)) = has(locked).then(|| text.split_once(LOCKED)).flatten() {
         let pid = before.rsplit_once(">:").and_then(|(_, rest)| rest.split([']', ' ']).next()?.parse().ok());
         let program = before.rsplit_once('<').and_then(|(_, rest)| Some(rest.split_once(">:")?.0));
         // `[application<com.example.shop>:186] suspended …`, `<FBApplicationProcess: 0x1432; Shop; pid: 28> was suspended …`.
@@ -90,11 +100,11 @@ pub(super) fn read<'t>(line: &Logged<'t>) -> Option<Told<'t>> {
         let words = text.get(at..)?;
         return Some(Told::Lock { words, program: program.filter(|_| pid.is_some()), pid });
     }
-    if text.contains(STABILITY) {
+    if has(stability) {
         return crash(text);
     }
     // Cr4shed's word for it, which reports of jailbroken devices have.
-    if text.contains("terminated for exceeding jetsam memory limits") {
+    if is_jetsams && text.contains("terminated for exceeding jetsam memory limits") {
         return Some(Told::Limit { resource: "MEMORY", words: text, program: None, pid: None });
     }
     // Xcode's console, of a program that it had started.

@@ -107,9 +107,7 @@ impl<'l> Reader<'l> for Debugger<'l> {
         }
         self.close_row();
         // People write the stop down in a sentence above the rows.
-        if self.log.report.exception.is_none()
-            && let Some(reason) = crate::fragment::stop(trimmed)
-        {
+        if let Some(reason) = last_words::stop_within(trimmed) {
             self.stopped(reason);
         }
         if let Some(row) =

@@ -280,7 +280,11 @@ impl<'l> Reader<'l> for DotNet<'l> {
                 trimmed.ends_with("Exception") && trimmed.bytes().all(|byte| byte.is_ascii_alphanumeric());
             match is_class {
                 true => self.class_alone = Some(trimmed.to_owned()),
-                false => self.line_before = trimmed.chars().take(1024).collect(),
+                false if self.heads.is_empty() && trimmed.len() <= 1024 => {
+                    self.line_before.clear();
+                    self.line_before.push_str(trimmed);
+                }
+                false => {}
             }
         }
         let Some(frame) = frame.filter(|_| !self.heads.is_empty() || self.has_stack) else {
@@ -363,6 +367,17 @@ pub(super) fn local_row(line: &str) -> Option<Frame> {
         ("위치: ", ") 파일 ", ":줄 "),
         ("konum ", ") içinde ", ":satır "),
     ];
+    // This is asked of every line.
+    match line.as_bytes() {
+        [0xc3 | 0xd0 | 0xe4..=0xed, ..]
+        | [b'b', b'e' | b'i', ..]
+        | [b'v', b' ' | b'i' | b'e', ..]
+        | [b'e', b'n' | b'm', b' ', ..]
+        | [b'i', b'n', b' ', ..]
+        | [b'w', b' ', ..]
+        | [b'k', b'o', b'n', ..] => {}
+        _ => return None,
+    }
     WORDS.iter().find_map(|(at, within, number)| {
         let rest = line.strip_prefix(at)?;
         let (call, place) = rest.split_once(within).map_or((rest, None), |(call, place)| (call, Some(place)));

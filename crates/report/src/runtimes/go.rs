@@ -8,6 +8,8 @@ use crate::Limits;
 use crate::apple_text::Line;
 use backtrail_core::Avma;
 use backtrail_model::{Exception, Field, Language, Report, Source, Thread};
+use memchr::memmem::Finder;
+use std::sync::LazyLock;
 
 /// What the runtime says where it cannot go on, behind `fatal error: `. Compilers begin lines so, too.
 const FATAL: [&str; 13] = [
@@ -53,7 +55,8 @@ pub(super) fn is_fatal(line: &str) -> bool {
 /// What programs print that recover from a panic and write its stack down: `…: runtime error: index out of range: goroutine 7
 /// [running]:`, or without the stack in that line. The first part is what the runtime said, the second the stack's head.
 pub(super) fn recovered(line: &str) -> Option<(&str, Option<&str>)> {
-    let said = line.get(line.find("runtime error: ")?..)?;
+    static MARK: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("runtime error: "));
+    let said = line.get(MARK.find(line.as_bytes())?..)?;
     let (said, head) = match said.find(": goroutine ").and_then(|at| said.split_at_checked(at)) {
         Some((said, head)) => (said, Some(head.trim_start_matches([':', ' ']))),
         None => (said, None),
@@ -121,7 +124,7 @@ impl<'l> Reader<'l> for Go<'l> {
             }
             return false;
         }
-        let recovered = recovered(trimmed).filter(|(_, head)| head.is_some());
+        let recovered = trimmed.ends_with("]:").then(|| recovered(trimmed)).flatten();
         if let Some((said, Some(head))) = recovered
             && let Some(head) = Head::read(head)
         {

@@ -140,7 +140,10 @@ pub(crate) fn telling(line: &str) -> Telling {
     .or_else(|| sure(windows_event::is_sure(line) || windows_debugger::is_sure(line), Source::WindowsEvent))
     .or_else(|| sure(dotnet::is_sure(line), Source::DotNetException))
     .or_else(|| sure(line == "WARNING: DATA RACE" || go::Head::read(line).is_some(), Source::GoTrace))
-    .or_else(|| sure(go::recovered(line).is_some_and(|(_, head)| head.is_some()), Source::GoTrace))
+    .or_else(|| {
+        let has_head = || go::recovered(line).is_some_and(|(_, head)| head.is_some());
+        sure(line.ends_with("]:") && has_head(), Source::GoTrace)
+    })
     .or_else(|| sure(kernel::is_sure(line), Source::LinuxKernel))
     .or_else(|| sure(debugger::is_sure(line), Source::DebuggerBacktrace))
     .or_else(|| likely(line.starts_with("SUMMARY: ") && line.contains("Sanitizer: "), Source::Sanitizer))
