@@ -68,8 +68,13 @@ impl<'t> ThrownLine<'t> {
     }
 }
 
-/// A line without `#0. ` or `19. ` before it.
+/// A line without `#0. `, `19. ` or `Thread : ` before it.
 fn without_number(line: &str) -> &str {
+    // Fabric's pages have the heading of a thread before it.
+    let line = match line.strip_prefix("Thread : ") {
+        Some(rest) if rest.starts_with(CRASHED) || ThrownLine::read(rest).is_some() => rest,
+        _ => line,
+    };
     number(line).map_or(line, |(_, rest)| rest)
 }
 

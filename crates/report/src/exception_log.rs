@@ -39,11 +39,26 @@ pub(crate) fn is_telling(line: &str) -> bool {
 }
 
 /// What logs call an exception's name and reason.
-const NAMES: [&str; 4] = ["exception name", "name", "nsexception", "exception"];
+const NAMES: [&str; 5] = ["exception name", "exception type", "name", "nsexception", "exception"];
 const REASONS: [&str; 3] = ["reason", "exception reason", "crash"];
 
 /// Reads a log; `None` where there is no stack in it.
 pub(crate) fn read(input: &[u8], start: usize, limits: &Limits) -> Option<Report> {
+    read_log(input, start, limits).finish(lossy_text(input, start))
+}
+
+/// Reads a log of which nothing is left but the exception's name and its reason, each with its key before it.
+pub(crate) fn read_named(input: &[u8], limits: &Limits) -> Option<Report> {
+    let mut log = read_log(input, 0, limits);
+    log.is_announced = log.reason.is_some() && log.name.as_deref().is_some_and(last_words::is_objcs);
+    log.finish(lossy_text(input, 0))
+}
+
+fn lossy_text(input: &[u8], start: usize) -> String {
+    String::from_utf8_lossy(input.get(start..).unwrap_or_default()).into_owned()
+}
+
+fn read_log<'l>(input: &[u8], start: usize, limits: &'l Limits) -> Log<'l> {
     let mut log = Log {
         limits,
         name: None,
@@ -53,6 +68,7 @@ pub(crate) fn read(input: &[u8], start: usize, limits: &Limits) -> Option<Report
         in_addresses: false,
         is_announced: false,
         open_reason: 0,
+        is_said_open: false,
         is_reason_next: false,
         is_kotlins: false,
         said: Vec::new(),
@@ -60,8 +76,7 @@ pub(crate) fn read(input: &[u8], start: usize, limits: &Limits) -> Option<Report
     for line in Lines::new(input, start..input.len(), 1).filter(|line| line.bytes.len() <= limits.max_line) {
         log.line(&line);
     }
-    let text = String::from_utf8_lossy(input.get(start..).unwrap_or_default()).into_owned();
-    log.finish(text)
+    log
 }
 
 struct Log<'l> {
@@ -76,6 +91,8 @@ struct Log<'l> {
     is_announced: bool,
     /// How many more lines the reason may have whose closing quote has not come yet.
     open_reason: usize,
+    /// Whether the line before is the last of what is said.
+    is_said_open: bool,
     /// Whether the reason stands in the line behind the exception's name.
     is_reason_next: bool,
     /// Whether the exception is Kotlin's.
@@ -209,8 +226,7 @@ impl Log<'_> {
                 if let Some(reason) = reason.filter(|_| self.reason.is_none()) {
                     let is_whole = reason.ends_with('\'');
                     self.open_reason = if is_whole { 0 } else { MAX_REASON_LINES };
-                    // Markdown has a backslash before the third star of a line.
-                    self.reason = Some(reason.trim_end_matches('\'').replace("**\\*", "***"));
+                    self.reason = Some(reason.trim_end_matches('\'').to_owned());
                 }
             }
             return;
@@ -227,17 +243,23 @@ impl Log<'_> {
             self.reason = Some(text.to_owned());
             return;
         }
-        if last_words::goes_on(self.said.last_mut(), text) {
+        let is_open = std::mem::take(&mut self.is_said_open);
+        // A path belongs to the line right before it.
+        if (is_open || !text.starts_with('/')) && last_words::goes_on(self.said.last_mut(), text) {
+            self.is_said_open = true;
             return;
         }
         if last_words::is(text) && self.said.len() < MAX_SAID {
             self.said.push(text.to_owned());
+            self.is_said_open = true;
             return;
         }
         let Some((key, value)) = text.split_once([':', '=']) else { return };
         let key = key.trim().trim_start_matches('*').trim().to_ascii_lowercase();
         let value = value.trim().trim_matches(['"', '\'', ';']);
         let is_name = !value.is_empty() && !value.contains(char::is_whitespace);
+        // Apple's own reports have its kernel's name of an exception there.
+        let is_name = is_name && (key != "exception type" || last_words::is_objcs(value));
         if NAMES.contains(&key.as_str()) && is_name {
             self.name.get_or_insert_with(|| value.to_owned());
         } else if REASONS.contains(&key.as_str()) && !value.is_empty() {
@@ -393,7 +415,7 @@ mod tests {
     #[test]
     fn foundations_words_alone() {
         let report = read_text(
-            "It ends so:\n2024-03-02 App[12:34] **\\* Terminating app due to uncaught exception 'NSGenericException', reason: '**\\* first\nsecond.'\nwhy?\n",
+            "It ends so:\n2024-03-02 App[12:34] *** Terminating app due to uncaught exception 'NSGenericException', reason: '*** first\nsecond.'\nwhy?\n",
         );
         let thrown = report.thrown.unwrap();
         assert_eq!(

@@ -2,9 +2,10 @@
 //! processes of a memory event, the form of a tracker, and messages that a sentence quotes.
 
 use crate::apple_text::Lines;
+use crate::detect::{Detected, detect_text};
 use crate::json::{Arena, read as read_json};
-use crate::{Limits, apple_ips, bugsnag, exception_log, last_words};
-use backtrail_model::{Report, Section};
+use crate::{Error, Limits, android, apple_ips, bugsnag, exception_log, last_words, runtimes};
+use backtrail_model::{Report, Section, Source};
 
 /// Members of Apple's JSON that tell what happened.
 const MEMBERS: [&str; 11] = [
@@ -21,12 +22,21 @@ const MEMBERS: [&str; 11] = [
     "usedImages",
 ];
 
+/// Reads a text that is a whole report.
+type Parse = fn(&[u8], &Limits) -> Result<Report, Error>;
+
 /// Reads what is left of a report; `None` where there is nothing of one.
-pub(crate) fn read(input: &[u8], limits: &Limits) -> Option<Report> {
+pub(crate) fn read(input: &[u8], limits: &Limits, parse: Parse) -> Option<Report> {
     members(input, limits)
         .or_else(|| processes(input, limits))
         .or_else(|| bugsnag::form::read(input, limits))
-        .or_else(|| quoted(input, limits))
+        .or_else(|| exception_log::read_named(input, limits))
+        .or_else(|| {
+            let mut report = android::read_head(input, limits)?;
+            keep(&mut report, input);
+            Some(report)
+        })
+        .or_else(|| quoted(input, limits, parse))
 }
 
 /// Members of an object whose opening brace was cut off.
@@ -81,20 +91,95 @@ fn keep(report: &mut Report, input: &[u8]) {
         .push(Section { title: "Text".to_owned(), text: String::from_utf8_lossy(input).into_owned() });
 }
 
-/// Messages between backquotes inside of sentences, each of which would be a report where it stood alone.
-fn quoted(input: &[u8], limits: &Limits) -> Option<Report> {
+/// No more of a text than this is looked through for messages inside of its sentences: what people write is shorter.
+const MAX_PROSE: usize = 64 << 10;
+
+/// Messages inside of sentences, each of which would be a report where it stood alone: those that are quoted, and those that end a
+/// sentence behind a colon.
+fn quoted(input: &[u8], limits: &Limits, parse: Parse) -> Option<Report> {
     let mut said = String::new();
-    for line in Lines::new(input, 0..input.len(), 1).filter(|line| line.bytes.len() <= limits.max_line) {
+    let end = input.len().min(MAX_PROSE);
+    for line in Lines::new(input, 0..end, 1).filter(|line| line.bytes.len() <= limits.max_line.min(4096)) {
         let text = line.text();
-        for message in text.split('`').skip(1).step_by(2).filter(|message| last_words::is(message)) {
+        for message in messages(&text) {
             said.push_str(message.trim());
             said.push('\n');
         }
     }
-    let mut report = exception_log::read(said.as_bytes(), 0, limits).filter(|_| !said.is_empty())?;
+    if said.is_empty() {
+        return None;
+    }
+    let read = match detect_text(said.as_bytes()) {
+        Detected::ExceptionLog => exception_log::read(said.as_bytes(), 0, limits),
+        Detected::Unknown => match android::read_head(said.as_bytes(), limits) {
+            Some(report) => Some(report),
+            None => runtimes::read(Source::DotNetException, said.as_bytes(), 0, limits).ok()?,
+        },
+        _ => parse(said.as_bytes(), limits).ok(),
+    };
+    let mut report = read?;
     report.sections.clear();
+    // They are places in the text that was put together.
+    report.all_processes_mut().for_each(|process| process.frames_mut().for_each(|frame| frame.span = None));
     keep(&mut report, input);
     Some(report)
+}
+
+/// What a sentence around a stack tells of its reason, where the report itself tells none.
+pub(crate) fn add_said(report: &mut Report, input: &[u8], limits: &Limits, parse: Parse) {
+    let tells = report.exception.is_some()
+        || report.thrown.is_some()
+        || report.termination.is_some()
+        || report.event.is_some()
+        || !report.app_info.is_empty();
+    if tells || input.len() > MAX_PROSE {
+        return;
+    }
+    let Some(said) = quoted(input, limits, parse).filter(|said| said.source == Source::ExceptionLog) else {
+        return;
+    };
+    report.exception = said.exception;
+    report.thrown = said.thrown;
+    report.app_info = said.app_info;
+}
+
+/// The messages that a line has in a sentence. What stands between two marks of one kind is quoted.
+fn messages(line: &str) -> Vec<&str> {
+    // Rows of a table are no sentences.
+    if line.matches('\t').count() > 3 {
+        return Vec::new();
+    }
+    const MARKS: [&str; 3] = ["`", "**", "\""];
+    let of_mark = |mark: &&&str| line.split(**mark).skip(1).step_by(2).any(is_message);
+    if let Some(mark) = MARKS.iter().find(of_mark) {
+        return line.split(*mark).skip(1).step_by(2).filter(|inner| is_message(inner)).collect();
+    }
+    if let Some(stop) = last_words::stop_within(line) {
+        return vec![stop];
+    }
+    let behind = |at: usize| line.get(at + 1..).map(str::trim).filter(|rest| is_message(rest));
+    line.match_indices(": ").find_map(|(at, _)| behind(at)).into_iter().collect()
+}
+
+/// Whether words would be a report where they stood alone. Rows of stacks and names of classes that a sentence mentions are none.
+fn is_message(words: &str) -> bool {
+    let words = words.trim();
+    if words.len() < 12 || !words.contains(' ') {
+        return false;
+    }
+    match detect_text(words.as_bytes()) {
+        Detected::ExceptionLog => last_words::is(words) && !last_words::is_class_alone(words),
+        // `panic: ` begins others' lines, too; and the kernel's drivers warn of much.
+        Detected::Runtimes(Source::GoTrace) => {
+            words.contains("runtime error: ") || words.contains("goroutine ")
+        }
+        Detected::Runtimes(Source::LinuxKernel) => !words.starts_with("WARNING: "),
+        Detected::Runtimes(_) | Detected::ApplePanic => true,
+        Detected::AndroidOrJava => words.contains("signal "),
+        Detected::AppleText => words.starts_with("dyld") || words.starts_with("Termination Reason: "),
+        Detected::Unknown => runtimes::is_dotnet_head(words) || android::is_head(words),
+        _ => false,
+    }
 }
 
 #[cfg(test)]
@@ -127,5 +212,48 @@ mod tests {
         for text in ["`a` and `b`\n", "{\"a\":1}\n", "\"name\": \"x\"\n", "the `termination` of it\n"] {
             assert!(parse(text.as_bytes(), &Limits::default()).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn what_quotes_a_message() {
+        let said = |text: &str| {
+            let report =
+                parse(text.as_bytes(), &Limits::default()).unwrap_or_else(|why| panic!("{why}: {text}"));
+            report.app_info.first().map(|info| info.lines.join("|")).unwrap_or_default()
+        };
+        let message = "-[Cart total]: unrecognized selector sent to instance 0x600000012340";
+        for (open, close) in [("`", "`"), ("**", "**"), ("\"", "\"")] {
+            assert!(said(&format!("It says {open}{message}{close} and stops.\n")).ends_with(message));
+        }
+        assert!(said(&format!("I get this when I tap it: {message}\n")).ends_with(message));
+        let report =
+            parse(b"It stops with EXC_BAD_ACCESS (code=1, address=0x18) there.\n", &Limits::default())
+                .unwrap();
+        assert_eq!(report.exception.unwrap().kind.as_deref(), Some("EXC_BAD_ACCESS"));
+        // Words about a crash are none.
+        for text in
+            ["It is an EXC_BAD_ACCESS somewhere.\n", "The `NSRangeException` came back: it is there.\n"]
+        {
+            assert!(parse(text.as_bytes(), &Limits::default()).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn fences_with_a_text_of_their_own() {
+        let text = "We see ```*** Terminating app due to uncaught exception 'NSRangeException', reason: 'index 3 beyond bounds'``` there\n";
+        assert!(parse(text.as_bytes(), &Limits::default()).is_ok());
+        let escaped = "**\\*** Terminating app due to uncaught exception 'NSRangeException', reason: 'index 3 beyond bounds'\n";
+        let report = parse(escaped.as_bytes(), &Limits::default()).unwrap();
+        assert_eq!(report.thrown.as_ref().map(|it| it.name.as_str()), Some("NSRangeException"));
+    }
+
+    #[test]
+    fn the_first_line_of_an_exception() {
+        let head = "java.io.IOException: no cart\n";
+        let report = parse(head.as_bytes(), &Limits::default()).unwrap();
+        assert_eq!(report.exception.unwrap().message.as_deref(), Some("no cart"));
+        assert_eq!(report.sections[0].text, head);
+        let rows = format!("{head}\tat some.int price()(some.java:76)\n");
+        assert!(parse(rows.as_bytes(), &Limits::default()).is_err());
     }
 }

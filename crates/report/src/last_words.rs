@@ -12,11 +12,12 @@ mod libraries;
 mod loader;
 mod logged;
 
-use crate::numbers::{fault_named, hex, signal_in_words};
+use crate::numbers::{fault_named, hex, is_number, signal_in_words};
 use crate::words::Words;
 use backtrail_core::Avma;
 use backtrail_model::{AppInfo, Exception, Field, Report, Termination};
 use logged::Logged;
+use memchr::memmem::Finder;
 use std::sync::LazyLock;
 
 /// What Foundation logs of an exception that nobody caught.
@@ -75,24 +76,19 @@ fn is_foundations(line: &str) -> bool {
     is_method && !why.trim().is_empty()
 }
 
+/// Whether a name is that of one of Foundation's exceptions.
+pub(crate) fn is_objcs(name: &str) -> bool {
+    name.starts_with("NS")
+        && name.ends_with("Exception")
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric())
+}
+
 /// The exception that a line names, where it is one of Objective-C: `'NSX', reason: 'why'` without Foundation's words before it,
 /// `Fatal Exception: NSX`, `NSX: why`. The reason may stand in the lines that follow.
 pub(crate) fn thrown(line: &str) -> Option<(&str, Option<&str>)> {
-    let is_class = |name: &str| {
-        name.starts_with("NS")
-            && name.ends_with("Exception")
-            && name.bytes().all(|byte| byte.is_ascii_alphanumeric())
-    };
     let line = line.trim().trim_start_matches(['`', '>', ' ']);
-    // CoreFoundation logs it before it throws, and wrote so where nothing else is left.
-    const UNKNOWN: &str = "]: unrecognized selector sent to ";
-    if line.contains(UNKNOWN) {
-        let message = crate::log_prefix::plain(line).trim();
-        let is_whole = message.starts_with("-[") || message.starts_with("+[");
-        return is_whole.then_some(("NSInvalidArgumentException", Some(message)));
-    }
     if let Some((name, reason)) = line.strip_prefix('\'').and_then(|rest| rest.split_once("', reason: '")) {
-        return is_class(name).then_some((name, Some(reason)));
+        return is_objcs(name).then_some((name, Some(reason)));
     }
     let rest =
         ["Fatal Exception: ", "Non-fatal Exception: "].iter().find_map(|begin| line.strip_prefix(begin));
@@ -101,7 +97,58 @@ pub(crate) fn thrown(line: &str) -> Option<(&str, Option<&str>)> {
         // Pages of reporters have the name on a line of its own, the reason below.
         None => (rest.unwrap_or(line).trim(), None),
     };
-    is_class(name).then_some((name, reason))
+    if is_objcs(name) {
+        return Some((name, reason));
+    }
+    reason_alone(line)
+}
+
+/// Reasons that stand alone: how they begin, what they have in them, and the exception that is raised with them.
+///
+/// Sources: the messages of CoreFoundation (`NSObject`, collections), Foundation (key-value observing and coding) and UIKit.
+const REASONS: [(&str, &str, &str); 7] = [
+    ("-[", "]: unrecognized selector sent to ", "NSInvalidArgumentException"),
+    ("+[", "]: unrecognized selector sent to ", "NSInvalidArgumentException"),
+    ("*** Collection <", "> was mutated while being enumerated", "NSGenericException"),
+    (
+        "An instance 0x",
+        " was deallocated while key value observers were still registered with it. Current",
+        KVO,
+    ),
+    ("Cannot remove an observer <", " because it is not registered as an observer", "NSRangeException"),
+    ("[<", "this class is not key value coding-compliant for the key ", "NSUnknownKeyException"),
+    ("Invalid update: invalid number of ", " must be equal to the number of ", KVO),
+];
+const KVO: &str = "NSInternalInconsistencyException";
+/// What those have in them, made ready once.
+static INSIDE: LazyLock<[Finder<'static>; 6]> = LazyLock::new(|| {
+    let [_, selector, collection, instance, observer, key, update] = REASONS;
+    [selector, collection, instance, observer, key, update].map(|(_, inside, _)| Finder::new(inside))
+});
+
+/// The exception that a line gives the reason of, and nothing else; a log's words may stand before it. Xcode shows any reason as
+/// `Thread 1: "…"`.
+fn reason_alone(line: &str) -> Option<(&str, Option<&str>)> {
+    // This is asked of every line.
+    let is_known = INSIDE.iter().any(|inside| inside.find(line.as_bytes()).is_some());
+    let shown = line.strip_prefix("Thread ").and_then(|rest| rest.split_once(": \""));
+    let shown = shown.filter(|(number, _)| is_number(number)).map(|(_, reason)| reason.trim_end_matches('"'));
+    let message = match shown {
+        Some(reason) => reason,
+        None if is_known => crate::log_prefix::plain(line).trim(),
+        None => return None,
+    };
+    let class = REASONS
+        .iter()
+        .find(|(begin, inside, _)| message.starts_with(begin) && message.contains(inside))
+        .map(|(_, _, class)| *class);
+    let class = class.or_else(|| shown.map(|_| ""))?;
+    (!message.is_empty()).then_some((class, Some(message)))
+}
+
+/// Whether a line names the class of an exception, and says nothing of why.
+pub(crate) fn is_class_alone(line: &str) -> bool {
+    thrown(line).is_some_and(|(_, reason)| reason.is_none())
 }
 
 /// Whether a line is a library's accusation, which stands by itself where its section's title was cut away.
@@ -118,6 +165,11 @@ pub(crate) fn is_librarys(line: &str) -> bool {
 /// Xcode puts `Thread 1: ` in front.
 pub(crate) fn swift(line: &str) -> Option<&str> {
     const BEGIN: &str = "Fatal error: ";
+    let thread = line.strip_prefix("Thread ").and_then(|rest| rest.split_once(": "));
+    let bare = thread.filter(|(number, _)| is_number(number)).map_or(line, |(_, rest)| rest);
+    if is_swifts_own(bare) {
+        return Some(bare);
+    }
     const ITS_OWN: [&str; 4] = [
         "Index out of range: file ",
         "Array index is out of range",
@@ -137,6 +189,25 @@ pub(crate) fn swift(line: &str) -> Option<&str> {
     let is_swifts = before.ends_with(": ") && (before.contains(".swift:") || before.starts_with("Thread "))
         || (before.is_empty() && (words.contains(".swift, line ") || words.contains("Optional value")));
     is_swifts.then_some(words)
+}
+
+/// Words that nothing else writes, and that tell enough without `Fatal error: ` before them.
+///
+/// Sources: Swift's `stdlib/public/runtime/Casting.cpp`, `stdlib/public/core/Optional.swift`, and the names that its compiler gives
+/// traps (`lib/IRGen`).
+fn is_swifts_own(words: &str) -> bool {
+    words.starts_with("Could not cast value of type '") && words.contains(" to '")
+        || words.starts_with("Unexpectedly found nil while ") && words.contains("Optional value")
+        || words.strip_prefix("Swift runtime failure: ").is_some_and(|what| !what.is_empty())
+}
+
+/// Xcode's word of why a thread stopped, wherever it stands: `EXC_BAD_ACCESS (code=1, address=0x10)`.
+pub(crate) fn stop_within(line: &str) -> Option<&str> {
+    // This is asked of every line of a debugger's text.
+    let rest = line.get(memchr::memmem::find(line.as_bytes(), b"EXC_")?..)?;
+    let inner = rest.get(..=rest.find(')')?)?;
+    let is_whole = inner.contains(" (code=") || inner.contains(" (limit=");
+    (is_whole && stop(inner).is_some()).then_some(inner)
 }
 
 /// How Xcode shows why a thread stopped: `Thread 1: EXC_BAD_ACCESS (code=1, address=0x10)`, `EXC_RESOURCE RESOURCE_TYPE_MEMORY
@@ -326,6 +397,21 @@ fn add_apple_log(report: &mut Report, told: apple_log::Told<'_>) {
             report.app_info.push(AppInfo { image: None, lines: vec![words.to_owned()] });
             name_process(report, program, pid);
         }
+        Told::Lock { words, program, pid } => {
+            let mut lines = words.lines();
+            report.termination.get_or_insert_with(|| Termination {
+                namespace: Some("RUNNINGBOARD".to_owned()),
+                code: Some(0xdead_10cc),
+                reason: lines.next().map(str::to_owned),
+                details: lines.map(str::to_owned).collect(),
+                ..Termination::default()
+            });
+            name_process(report, program, pid);
+        }
+        Told::Crash { exception, program } => {
+            report.exception.get_or_insert(exception);
+            name_process(report, program, None);
+        }
         Told::Privacy { words } => {
             report.termination.get_or_insert_with(|| Termination {
                 namespace: Some("TCC".to_owned()),
@@ -348,11 +434,21 @@ fn code_as_printed(code: u32) -> String {
 /// A message of Metal's validation has no more lines than these.
 const MAX_METAL_LINES: usize = 8;
 
+/// A process that was suspended with locked files has no more of them told than these.
+const MAX_FILES: usize = 16;
+
 /// Adds the second line of what GNU's library prints of an exception, which has its text, to the first one. Says whether it is that.
 pub(crate) fn goes_on(said: Option<&mut String>, line: &str) -> bool {
     let Some(said) = said else { return false };
     // Metal's: a title, and a line for each thing that is wrong.
     if libraries::is_open(said) && said.lines().count() < MAX_METAL_LINES && !line.trim().is_empty() {
+        said.push('\n');
+        said.push_str(line.trim());
+        return true;
+    }
+    // The files that a process held when it was suspended.
+    if apple_log::names_files(said) && line.trim_start().starts_with('/') && said.lines().count() < MAX_FILES
+    {
         said.push('\n');
         said.push_str(line.trim());
         return true;

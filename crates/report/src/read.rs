@@ -37,6 +37,9 @@ pub(crate) fn parse_as(input: &[u8], detected: Option<Detected>, limits: &Limits
     if report.source.is_apple() || report.source.is_android_or_java() {
         thrown_script::part(&mut report, limits);
     }
+    if matches!(report.source, Source::AppleText | Source::ExceptionLog | Source::DebuggerBacktrace) {
+        fragment::add_said(&mut report, input, limits, parse);
+    }
     Ok(report)
 }
 
@@ -65,7 +68,7 @@ fn read(input: &[u8], detected: Detected, limits: &Limits) -> Result<Report, Err
         Detected::Runtimes(kind) => runtimes::read(kind, input, start_of_text(kind, input), limits)?
             .ok_or_else(|| unrecognized(input)),
         Detected::TombstoneProto => Ok(android::proto::read(input, limits)),
-        Detected::Unknown => fragment::read(input, limits).ok_or_else(|| unrecognized(input)),
+        Detected::Unknown => fragment::read(input, limits, parse).ok_or_else(|| unrecognized(input)),
     }
 }
 

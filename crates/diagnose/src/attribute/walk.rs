@@ -147,6 +147,10 @@ fn by_suspect(report: &Report, explanation: &Explanation, stack: &str, frames: &
     if let Some(why) = undecidable(explanation, true) {
         return Attribution { blamed: None, ..no_one(why, evidence) };
     }
+    if suspect.is_entry && is_thrown_again(frames.get(..suspect.position).unwrap_or_default()) {
+        let why = "not decidable: the exception was caught and thrown again; the stack shows where that was, not where it came from";
+        return Attribution { blamed: None, ..no_one(why, evidence) };
+    }
     let owner = of_frame(report, suspect.frame);
     if let Some(caller) = refused(report, explanation, frames, &suspect) {
         let name = owner.name.as_deref().unwrap_or("the library");
@@ -182,6 +186,11 @@ fn by_suspect(report: &Report, explanation: &Explanation, stack: &str, frames: &
         blamed: Some(layer(report, suspect.frame)),
         ..verdict(owner.kind, owner.name.clone(), evidence)
     }
+}
+
+/// Whether what ended the process threw an exception on that it had caught.
+fn is_thrown_again(frames: &[Frame]) -> bool {
+    frames.iter().any(|frame| is_any_of(frame, &["objc_exception_rethrow", "__cxa_rethrow"]))
 }
 
 /// Nobody can be blamed; what else is known stays.

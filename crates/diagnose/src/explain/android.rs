@@ -535,7 +535,10 @@ pub(super) fn place(facts: &Facts<'_>, draft: &mut Draft) {
             draft.place("The text has no stack.");
             draft.next("Get the tombstone: the lines of the tag DEBUG behind this one, `adb bugreport`, or /data/tombstones.");
         } else if !facts.stack.is_empty() {
-            draft.place(format!("No frame of {} lies outside of the system.", one_line(&facts.stack)));
+            draft.place(match facts.fault_frames.is_empty() {
+                true => "The report has no stack.".to_owned(),
+                false => format!("No frame of {} lies outside of the system.", one_line(&facts.stack)),
+            });
             if facts.fault_frames.first().is_some_and(|frame| is_web_view(facts.report, frame)) {
                 draft.say("The code is the system's web view (Chromium): what a page did, or a defect of its version on the device.");
                 draft.next(

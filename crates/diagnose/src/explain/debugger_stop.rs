@@ -143,7 +143,10 @@ pub(super) const NULL_PAGE: u64 = 0x1000;
 /// What the program had printed of its end before the debugger stopped it.
 pub(super) fn said(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     let has_said = !facts.said.is_empty()
-        && (captures::c_library_message(facts, draft) || abort::assertion(facts, draft) || cpp(facts, draft));
+        && (captures::c_library_message(facts, draft)
+            || super::swift::message(facts, draft)
+            || abort::assertion(facts, draft)
+            || cpp(facts, draft));
     // musl ends by a fault where others abort.
     let ends_itself = matches!(facts.signal(), "SIGABRT" | "") || facts.top_is(&["a_crash"]).is_some();
     has_said || ends_itself && trap::telling_frame(facts, draft)

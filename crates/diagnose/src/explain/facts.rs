@@ -7,6 +7,7 @@ pub(crate) use super::tables::exceptions::Class;
 use super::tables::exceptions::signal_by_number;
 use super::words::one_line;
 use crate::names::{cite, is_any_of, main_thread, only_thread, own_frames, thread_label};
+use crate::suspect::skip::has_abort;
 use crate::suspect::{Suspect, fault_stack, handlers_frames, suspect_on};
 use backtrail_core::{Arch, Family};
 use backtrail_model::{Exception, Field, Frame, Report, Thread};
@@ -161,7 +162,7 @@ fn is_throw_alone(report: &Report) -> bool {
 
 /// Which family the exception is of.
 pub(crate) fn class_of(report: &Report) -> Class {
-    let Some(exception) = &report.exception else { return Class::Unknown };
+    let Some(exception) = &report.exception else { return class_of_frames(report) };
     let signal = exception.signal.as_deref().or_else(|| signal_of_termination(report)).unwrap_or_default();
     match exception.kind.as_deref().unwrap_or_default() {
         kind if kind.starts_with("EXC_BAD_ACCESS") => Class::BadAccess,
@@ -177,6 +178,14 @@ pub(crate) fn class_of(report: &Report) -> Class {
         _ if signal != "SIGKILL" && signal != "SIGABRT" && sender(report).is_some() => Class::Signal,
         _ => class_of_signal(signal),
     }
+}
+
+/// Where no line tells the signal: a thread that is said to have crashed and whose innermost frames send it to the process.
+fn class_of_frames(report: &Report) -> Class {
+    let has_kill = |frame: &Frame| is_any_of(frame, &["__pthread_kill", "__kill", "__abort_with_payload"]);
+    let frames = report.crashed().map(|thread| thread.frames.as_slice()).unwrap_or_default();
+    let is_sent = report.source.is_apple() && frames.first().is_some_and(has_kill) && has_abort(frames);
+    if is_sent { Class::Abort } else { Class::Unknown }
 }
 
 /// The value of the first field of that key.

@@ -217,7 +217,21 @@ fn code_of(termination: &Termination) -> Option<u64> {
         texts().find_map(|text| hex_after(text, "RBSTerminateContext").or_else(|| hex_after(text, "code:")));
     let second_word = || texts().find_map(|text| number(text.split_whitespace().nth(1)?));
     let told = context.filter(|code| kill_code(*code).is_some());
-    told.or(termination.code).or(context).or_else(second_word)
+    told.or(termination.code)
+        .or(context)
+        .or_else(second_word)
+        .or_else(|| texts().find_map(|text| by_words(text)))
+}
+
+/// The code that words of the watchdog stand for, which watches give without one.
+fn by_words(text: &str) -> Option<u64> {
+    let is_background = text.contains("Background App Refresh") || text.contains("BackgroundRefresh");
+    match text.contains("watchdog transgression") {
+        true if is_background && text.contains("CPU time allowance") => Some(0xc51b_ad01),
+        true if is_background => Some(0xc51b_ad02),
+        true => Some(0x8bad_f00d),
+        false => None,
+    }
 }
 
 /// The line as evidence cites it.

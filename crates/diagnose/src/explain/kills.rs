@@ -85,8 +85,10 @@ fn title(facts: &Facts<'_>, killing: &Killing) -> String {
     if let Some(code) = killing.code {
         let account = Account::read(&all_words(facts));
         let event = account.event.map(|event| format!(" ({event})")).unwrap_or_default();
+        let done = if account.of_cpu { "not done with" } else { "not done after" };
+        let unit = if account.of_cpu { "s of processor time" } else { "s" };
         let allowance =
-            account.allowance.map(|seconds| format!(": not done after {seconds} s")).unwrap_or_default();
+            account.allowance.map(|seconds| format!(": {done} {seconds} {unit}")).unwrap_or_default();
         let name = quoted_missing(&all_words(facts)).map(|name| format!(": {name}")).unwrap_or_default();
         return match code.code {
             0x8bad_f00d => format!("{}{event}{allowance}", code.title),
@@ -205,6 +207,17 @@ impl Refused {
                 ],
             });
         }
+        // `EPERM` of the call that maps the first page: xnu's check of the signature.
+        if says("errno=1 validating first page") {
+            return Some(Self {
+                title: format!("A library was refused at launch: {missing} (code signature)"),
+                what: "The loader (dyld) found a library that the app needs, and the system refused its code signature.",
+                causes: &[
+                    "The library is not signed, or not with a certificate and a profile that this device accepts for the app.",
+                ],
+                next: SIGN,
+            });
+        }
         // In the words of the kernel's signature checks (`AppleMobileFileIntegrity`), which dyld quotes.
         let causes: &[&str] = if says("different Team ID") {
             &[
@@ -218,6 +231,18 @@ impl Refused {
             &[
                 "The library was changed after it was signed (a script that strips or patches it), or was not signed with the app.",
             ]
+        } else if says("no suitable image found") {
+            return Some(Self {
+                title: format!("A library was found and could not be loaded at launch: {missing}"),
+                what: "The loader (dyld) found a file of that name, and could not use it; the lines behind \"Did find\" say why.",
+                causes: &[
+                    "The system refused its signature.",
+                    "It is for another processor or another system (a simulator's), or its file is damaged.",
+                ],
+                next: &[
+                    "Look at the lines behind \"Did find\"; `lipo -info` and `codesign -dv --verbose=4` tell what the file is.",
+                ],
+            });
         } else {
             return None;
         };
@@ -306,9 +331,24 @@ fn explanation(account: &str) -> Option<String> {
     (!words.is_empty()).then_some(words)
 }
 
+/// The files that the system says were locked, by their names.
+fn locked_files(words: &str) -> Vec<String> {
+    const MOST: usize = 3;
+    let Some((_, behind)) = words.split_once("locked system files:") else { return Vec::new() };
+    let paths = behind.lines().map(str::trim).filter(|line| !line.is_empty());
+    let paths = paths.take_while(|line| line.starts_with('/')).take(MOST);
+    paths.map(|path| one_line(path.rsplit('/').next().unwrap_or(path))).collect()
+}
+
 /// Who holds the file.
 fn file_lock(facts: &Facts<'_>, draft: &mut Draft) {
     let holders = holders(facts.report);
+    let files = locked_files(&all_words(facts));
+    if holders.is_empty() && !files.is_empty() {
+        draft.say(format!("The system names what was locked: {}.", files.join(", ")));
+        draft.next("Look for who opens that file, and for writes to it that may have begun before the app went to the background.");
+        return;
+    }
     if holders.is_empty() {
         draft.say("The report does not tell which file: no stack shows a database or a file lock.");
         if facts.report.process.threads.iter().any(|thread| !thread.frames.is_empty()) {

@@ -111,7 +111,7 @@ const fn adding(id: &'static str, apply: fn(&Facts<'_>, &mut Draft)) -> Adding {
 
 /// The leading rules, in the order in which they are asked. What somebody said in words stands before what follows
 /// from codes, and what is certain before what is likely.
-static LEADING: [Leading; 63] = [
+static LEADING: [Leading; 65] = [
     leading("memory-event", events::jetsam::explain),
     leading("kernel-panic", events::panic::explain),
     leading("samples", events::samples::explain),
@@ -168,11 +168,13 @@ static LEADING: [Leading; 63] = [
     leading("unmapped", bad_access::unmapped),
     leading("malloc-frames", abort::malloc_frames),
     leading("abort", abort::abort),
+    leading("system-words", trap::said_by_system),
     leading("trap", trap::trap),
     leading("bad-instruction", trap::bad_instruction),
     leading("arithmetic", trap::arithmetic),
     leading("signal", signals::signal),
     leading("sigkill", signals::sigkill),
+    leading("recursion-alone", stack::recursion_alone),
     leading("reporters-words", signals::reporters_words),
     leading("anything", signals::anything),
 ];
@@ -233,7 +235,25 @@ static ADDING: [Adding; 9] = [
 /// Whether LLDB stopped a program of Apple's systems, and says why.
 fn is_lldbs(report: &Report) -> bool {
     let kind = report.exception.as_ref().and_then(|exception| exception.kind.as_deref());
-    report.source == Source::DebuggerBacktrace && kind.is_some_and(|kind| kind.starts_with("EXC_"))
+    let is_its = kind.is_some_and(|kind| kind.starts_with("EXC_"));
+    report.source == Source::DebuggerBacktrace && (is_its || kind.is_none() && has_ended_by_apples(report))
+}
+
+/// Whether a stack that says nothing else shows how a program of Apple's systems ended itself.
+fn has_ended_by_apples(report: &Report) -> bool {
+    /// Of Apple's C library and of Objective-C's runtime, and what runs their apps.
+    const APPLES: [&str; 7] = [
+        "abort_message",
+        "_objc_terminate",
+        "objc_exception_throw",
+        "objc_exception_rethrow",
+        "UIApplicationMain",
+        "NSApplicationMain",
+        "CFRunLoopRunSpecific",
+    ];
+    let threads = report.process.threads.iter().map(|thread| thread.frames.as_slice());
+    let mut stacks = threads.filter(|frames| crate::suspect::skip::has_abort(frames));
+    stacks.any(|frames| frames.iter().any(|frame| crate::names::is_any_of(frame, &APPLES)))
 }
 
 /// Explains `report`: what happened, why, and what to do next.

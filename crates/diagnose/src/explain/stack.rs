@@ -1,7 +1,7 @@
 //! Stacks that ran out, and frames that repeat.
 
 use super::draft::Draft;
-use super::facts::{Facts, Said};
+use super::facts::{Class, Facts, Said};
 use super::fault::{Fault, FaultAddress};
 use super::region::{self, Region};
 use super::registers::current_instruction;
@@ -30,6 +30,14 @@ const MAX_FRAMES: usize = 4096;
 /// Frames that repeat this often look like a recursion.
 const MIN_FRAMES: usize = 40;
 
+/// Where a frame is: an address, or an offset into an image of which the text has no place.
+type Key<'r> = (Option<&'r str>, u64);
+
+fn key(frame: &Frame) -> Option<Key<'_>> {
+    let address = frame.address.map(|address| (None, address.raw().get()));
+    address.or_else(|| Some((Some(frame.image_name.as_deref()?), frame.image_offset?)))
+}
+
 /// Finds the recursion on a stack.
 pub(crate) fn repeat(frames: &[Frame]) -> Option<Repeat> {
     repeat_of(frames.iter())
@@ -37,8 +45,7 @@ pub(crate) fn repeat(frames: &[Frame]) -> Option<Repeat> {
 
 /// The same for frames that lie anywhere.
 pub(crate) fn repeat_of<'r>(frames: impl Iterator<Item = &'r Frame>) -> Option<Repeat> {
-    let keys: Vec<Option<Avma>> =
-        frames.take(MAX_FRAMES).map(|frame| frame.address.map(backtrail_core::FrameAddress::raw)).collect();
+    let keys: Vec<Option<Key<'_>>> = frames.take(MAX_FRAMES).map(key).collect();
     for start in 0..keys.len().min(MAX_START) {
         for period in 1..=MAX_PERIOD {
             let frames = run_length(&keys, start, period);
@@ -54,11 +61,7 @@ pub(crate) fn repeat_of<'r>(frames: impl Iterator<Item = &'r Frame>) -> Option<R
 fn shorter_repeat(frames: &[Frame]) -> Option<Repeat> {
     const FRAMES: usize = 10;
     const PERIOD: usize = 2;
-    let keys: Vec<Option<Avma>> = frames
-        .iter()
-        .take(MAX_START)
-        .map(|frame| frame.address.map(backtrail_core::FrameAddress::raw))
-        .collect();
+    let keys: Vec<Option<Key<'_>>> = frames.iter().take(MAX_START).map(key).collect();
     let rounds = (0..keys.len()).flat_map(|start| (1..=PERIOD).map(move |period| (start, period)));
     rounds
         .map(|(start, period)| Repeat { start, period, frames: run_length(&keys, start, period) })
@@ -66,7 +69,7 @@ fn shorter_repeat(frames: &[Frame]) -> Option<Repeat> {
 }
 
 /// How many frames from `start` on equal those one period earlier, the first round included.
-fn run_length(keys: &[Option<Avma>], start: usize, period: usize) -> usize {
+fn run_length(keys: &[Option<Key<'_>>], start: usize, period: usize) -> usize {
     let first = keys.get(start..).unwrap_or_default();
     let second = first.get(period..).unwrap_or_default();
     let same = first.iter().zip(second).take_while(|(one, other)| one.is_some() && one == other).count();
@@ -169,7 +172,7 @@ impl Proof {
         }
         // KSCrash's reporter counts the frames while it walks, more than it keeps.
         let diagnosed = facts.find_said(|text| text.starts_with("Diagnosis: Stack overflow"));
-        let near = near_stack_pointer(facts);
+        let near = near_stack_pointer(facts).or_else(|| where_stacks_lie(facts));
         if near.is_some() {
             proof.lines.extend(signal_of_overflow(facts));
         }
@@ -189,6 +192,7 @@ impl Proof {
 
     fn what(&self, facts: &Facts<'_>) -> String {
         let stack = facts.thread_label();
+        let stack = if stack.is_empty() { "A thread".to_owned() } else { stack };
         let found = || repeat(facts.frames).or_else(|| shorter_repeat(facts.frames));
         if let Some(repeat) = found().filter(|_| self.recursive) {
             let round =
@@ -224,6 +228,30 @@ fn near_stack_pointer(facts: &Facts<'_>) -> Option<String> {
     // Near null both may be, when a stack pointer was zeroed. A jump into the stack needs no stack that ran out.
     let is_stack = is_near && sp.get() > NEAR_BELOW && !is_fetch(facts, address);
     is_stack.then(|| format!("The stack pointer is {sp}, close to the address {address}"))
+}
+
+/// A page that may not be written, where Apple's systems put the stack of the main thread and, next to it, those of the others: without
+/// registers, nothing else tells that it was the guard below a stack.
+///
+/// Sources: Apple's `bsd/arm/vmparam.h` (`USRSTACK64` 0x16fe00000) and `bsd/i386/vmparam.h` (0x7ffeefc00000, and 0x7fff5fc00000 before
+/// macOS 10.14).
+fn where_stacks_lie(facts: &Facts<'_>) -> Option<String> {
+    /// 64 MB: stacks have at most 8 MB, and the layout is moved by chance.
+    const RANGES: [(u64, u64); 3] = [
+        (0x1_6b00_0000, 0x1_7000_0000),
+        (0x7ffe_e000_0000, 0x7ffe_f000_0000),
+        (0x7fff_5000_0000, 0x7fff_6000_0000),
+    ];
+    let fault = facts.fault.as_ref()?;
+    let address = fault.address()?;
+    let is_protection = fault.code.is_some_and(|code| code.name == "KERN_PROTECTION_FAILURE");
+    let is_there = RANGES.iter().any(|(begin, end)| (*begin..*end).contains(&address.get()));
+    let is_it = is_protection
+        && is_there
+        && facts.registers.sp().is_none()
+        && region::of(facts.report).is_none()
+        && !lies_in_image(facts.report, address);
+    is_it.then(|| format!("{address} lies where the system puts stacks, and may not be accessed"))
 }
 
 /// XNU turns KERN_PROTECTION_FAILURE into SIGSEGV, not SIGBUS, only where the address lies in the main thread's stack.
@@ -262,6 +290,35 @@ pub(super) fn recursion(facts: &Facts<'_>) -> Option<String> {
     let Repeat { start, period, frames } = repeat(facts.frames)?;
     let round = if period == 1 { "the same frame".to_owned() } else { format!("the same {period} frames") };
     Some(format!("{label}: {frames} frames from frame {start} on are {round} over and over"))
+}
+
+/// Frames that repeat on a stack of which nothing says what happened.
+pub(super) fn recursion_alone(facts: &Facts<'_>, draft: &mut Draft) -> bool {
+    let is_crash =
+        facts.class == Class::Unknown && facts.report.exception.is_none() && facts.report.crashed().is_some();
+    // Views that lie in each other give the system's own layout and drawing short rounds.
+    let is_own = |found: &Repeat| {
+        let round = facts.frames.get(found.start..).unwrap_or_default().iter().take(found.period);
+        round.into_iter().any(|frame| !crate::suspect::is_system(facts.report, frame))
+    };
+    let found =
+        repeat(facts.frames).or_else(|| shorter_repeat(facts.frames).filter(is_own)).filter(|_| is_crash);
+    let Some(Repeat { start, period, frames }) = found else { return false };
+    let round = facts.frames.get(start).map(|frame| describe(facts.report, frame)).unwrap_or_default();
+    draft.lead(
+        "Recursion, probably without an end",
+        format!("The report does not tell what happened; {frames} frames from frame {start} on repeat, among them {round}: probably the stack ran out."),
+    );
+    if repeat(facts.frames).is_none() {
+        let these = if period == 1 { "are the same" } else { "are the same two over and over" };
+        draft.evidence(format!("{}: {frames} frames from frame {start} on {these}", facts.thread_label()));
+    }
+    draft.cause("A function, property or observer that leads back to itself.");
+    draft.cause(
+        "A method that was exchanged (swizzled) twice, and so calls itself where it means the original.",
+    );
+    draft.next("Look at the frames that repeat and at the condition that should end them.");
+    true
 }
 
 /// A deep recursion where no other rule told of it.

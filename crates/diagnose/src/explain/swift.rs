@@ -20,7 +20,9 @@ const MARKS: [&str; 5] = [
 ];
 
 /// Texts that Swift's runtime writes without such a mark.
-const UNMARKED: [&str; 8] = [
+const UNMARKED: [&str; 10] = [
+    RUNTIME_FAILURE,
+    "Unexpectedly found nil while",
     "Could not cast value of type",
     "requires exclusive access",
     "Attempted to read an unowned reference",
@@ -35,10 +37,16 @@ const UNMARKED: [&str; 8] = [
 pub(super) fn message(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     let Some(said) = facts.said.iter().find(|said| is_swift(said)) else { return false };
     let text = core_of(&said.text);
-    draft.lead(
-        format!("Swift fatal error: {text}"),
-        format!("Swift code stopped the process itself: {text}."),
-    );
+    match text.strip_prefix(RUNTIME_FAILURE).map(without_offset) {
+        Some(failure) => draft.lead(
+            format!("{RUNTIME_FAILURE}{failure}"),
+            format!("A check that Swift makes at run time failed: {failure}."),
+        ),
+        None => draft.lead(
+            format!("Swift fatal error: {text}"),
+            format!("Swift code stopped the process itself: {text}."),
+        ),
+    }
     draft.evidence(said.cite());
     match hint_for(&SWIFT, &said.text) {
         Some(hint) => tell(hint, draft),
@@ -104,6 +112,14 @@ pub(super) fn runtime_failure(facts: &Facts<'_>, draft: &mut Draft) -> bool {
         None => draft.cause("The condition that the failure names."),
     }
     true
+}
+
+/// A name in a stack's row has an offset behind it.
+fn without_offset(failure: &str) -> &str {
+    let parts = failure.rsplit_once(" + ");
+    parts
+        .filter(|(_, offset)| offset.bytes().all(|byte| byte.is_ascii_digit()))
+        .map_or(failure, |(name, _)| name)
 }
 
 #[cfg(test)]

@@ -9,5 +9,6 @@ mod forms;
 mod last_words;
 mod phones;
 mod rules;
+mod sentences;
 mod tables;
 mod wild;

@@ -109,3 +109,41 @@ pub(super) fn tell_throw(facts: &Facts<'_>, draft: &mut Draft) {
         draft.next("Set an exception breakpoint (objc_exception_throw) to stop where it is thrown.");
     }
 }
+
+/// What libc++ says of a mutex that the system refused to lock (`src/mutex.cpp`).
+pub(super) const LOCK_FAILED: &str = "mutex lock failed";
+/// The functions that throw so.
+pub(super) const LOCKS: [&str; 4] = [
+    "std::__1::mutex::lock",
+    "std::mutex::lock",
+    "std::__1::recursive_mutex::lock",
+    "std::recursive_mutex::lock",
+];
+
+/// The function of C++'s library that threw for its caller, and the exception that it throws: libc++'s `stdexcept` and libstdc++'s
+/// `functexcept` have one for each.
+pub(super) fn of_library<'r>(facts: &Facts<'r>) -> Option<(&'r Frame, &'static str)> {
+    const THROWERS: [(&str, &str); 12] = [
+        ("system_error", "std::system_error"),
+        ("bad_alloc", "std::bad_alloc"),
+        ("out_of_range", "std::out_of_range"),
+        ("out_of_range_fmt", "std::out_of_range"),
+        ("length_error", "std::length_error"),
+        ("logic_error", "std::logic_error"),
+        ("invalid_argument", "std::invalid_argument"),
+        ("runtime_error", "std::runtime_error"),
+        ("bad_function_call", "std::bad_function_call"),
+        ("bad_optional_access", "std::bad_optional_access"),
+        ("bad_variant_access", "std::bad_variant_access"),
+        ("bad_weak_ptr", "std::bad_weak_ptr"),
+    ];
+    let thrown_by = |frame: &Frame| {
+        frame.names().find_map(|name| {
+            let name = base_name(name);
+            let name = name.strip_prefix("std::__1::").or_else(|| name.strip_prefix("std::"))?;
+            let name = name.strip_prefix("__throw_")?.split('[').next()?;
+            THROWERS.iter().find(|(known, _)| *known == name).map(|(_, thrown)| *thrown)
+        })
+    };
+    facts.frames.iter().take(THROW_DEPTH).find_map(|frame| Some((frame, thrown_by(frame)?)))
+}

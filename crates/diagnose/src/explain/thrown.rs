@@ -5,7 +5,8 @@ use super::facts::{Class, Facts};
 use super::tables::messages::{CPP_TYPES, EXCEPTION_NAMES, Hint, REASONS};
 use super::tables::telling::TELLING;
 use super::throw_stack::{
-    THROW_DEPTH, is_objc_throw, is_unnamed_throw, tell_throw, tell_thrower, throw_frames, thrower,
+    LOCK_FAILED, LOCKS, THROW_DEPTH, is_objc_throw, is_unnamed_throw, of_library, tell_throw, tell_thrower,
+    throw_frames, thrower,
 };
 use super::words::one_line;
 use crate::names::{base_name, is_any_of};
@@ -373,6 +374,16 @@ pub(super) fn cpp(facts: &Facts<'_>, draft: &mut Draft) -> bool {
         draft.lead("std::terminate was called", "C++ ended the process by std::terminate: an exception that nobody caught or that may not leave its function.");
         draft.evidence(said.cite());
         draft.say("The report does not tell the exception's type.");
+    } else if let Some((frame, name)) = terminate_frame(facts).and_then(|_| of_library(facts)) {
+        draft.lead(
+            format!("Uncaught C++ exception: {name}"),
+            format!("A function of C++'s library threw {name}, and nobody caught it."),
+        );
+        draft.evidence(facts.cite(frame));
+        draft.say("The report does not tell its text.");
+        let locked = facts.find_frame(&LOCKS, THROW_DEPTH).and_then(|_| hint_for(&REASONS, LOCK_FAILED));
+        locked.or_else(|| hint_for(&CPP_TYPES, name)).iter().for_each(|hint| tell(hint, draft));
+        return true;
     } else if let Some(frame) = terminate_frame(facts) {
         terminated(facts, draft, frame);
         return true;

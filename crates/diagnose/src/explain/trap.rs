@@ -78,6 +78,23 @@ fn swifts_check<'r>(facts: &Facts<'r>, frame: &Frame) -> Option<&'r str> {
     behind.flat_map(Frame::names).find(|name| !is_end(name))
 }
 
+/// A library of the system that stopped the process where it stands, and said why.
+pub(super) fn said_by_system(facts: &Facts<'_>, draft: &mut Draft) -> bool {
+    let is_trap = matches!(facts.class, Class::Breakpoint | Class::BadInstruction);
+    let top = facts.frames.first().filter(|frame| is_trap && crate::suspect::is_system(facts.report, frame));
+    let is_words = |text: &str| text.trim().contains(' ') && !text.contains("abort() called");
+    let (Some(top), Some(said)) = (top, facts.find_said(is_words)) else { return false };
+    let Some(hint) = hint_for(&CLIENT_BUGS, &said.text) else { return false };
+    draft.lead(
+        one_line(&said.text).trim_end_matches('.'),
+        "A library of the system found itself used wrongly and stopped the process.",
+    );
+    draft.evidence(said.cite());
+    draft.evidence(facts.cite(top));
+    tell(hint, draft);
+    true
+}
+
 /// A trap that the code holds, without a word why.
 pub(super) fn trap(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     let x86 = matches!(facts.family(), Family::X86 | Family::X86_64);

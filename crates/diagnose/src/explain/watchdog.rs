@@ -89,8 +89,12 @@ impl Account {
         let task = phase
             .map(|(_, task)| format!("It was to {task}"))
             .unwrap_or_else(|| "It had a task to finish".to_owned());
-        let within =
-            self.allowance.as_deref().map(|seconds| format!(" within {seconds} seconds")).unwrap_or_default();
+        let of_cpu = if self.of_cpu { " of processor time" } else { "" };
+        let within = self
+            .allowance
+            .as_deref()
+            .map(|seconds| format!(" within {seconds} seconds{of_cpu}"))
+            .unwrap_or_default();
         let share = self.app_share.unwrap_or_default();
         let seconds = self
             .app_seconds

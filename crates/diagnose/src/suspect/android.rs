@@ -44,7 +44,7 @@ const PLATFORM: [(&str, &str); 20] = [
 ];
 
 /// Beginnings of the names of classes of libraries that apps ship.
-const LIBRARIES: [(&str, &str); 24] = [
+const LIBRARIES: [(&str, &str); 28] = [
     ("androidx.", "AndroidX"),
     ("android.support.", "Android's support library"),
     ("kotlin.", "Kotlin"),
@@ -69,6 +69,10 @@ const LIBRARIES: [(&str, &str); 24] = [
     ("dagger.", "Dagger"),
     ("org.springframework.", "Spring"),
     ("de.robv.android.xposed.", "Xposed, which injects code"),
+    ("com.scottyab.rootbeer.", "RootBeer"),
+    ("com.onesignal.", "OneSignal"),
+    ("com.airbnb.lottie.", "Lottie"),
+    ("im.crisp.client.", "Crisp"),
 ];
 
 /// Libraries of runtimes and engines that apps ship, by their files' names.

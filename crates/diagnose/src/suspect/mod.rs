@@ -248,11 +248,25 @@ fn passing_reason(report: &Report, frame: &Frame) -> Option<&'static str> {
     if is_reporters(report, frame) {
         return Some("is a crash reporter's");
     }
+    if tells_for_module(report, frame) {
+        return Some("tells for its module that this has no such member");
+    }
     let mut reason = None;
     for name in frame.names() {
         reason = Some(skip_reason(base_name(name))?);
     }
     reason
+}
+
+/// Whether a module of Python says by its own `__getattr__` (PEP 562) that it has no such member: whoever asked for it names something
+/// that is not there, or no longer.
+fn tells_for_module(report: &Report, frame: &Frame) -> bool {
+    let message = report.exception.as_ref().and_then(|exception| exception.message.as_deref());
+    let is_modules =
+        |message: &str| message.starts_with("module '") && message.contains("' has no attribute '");
+    report.source == Source::PythonTraceback
+        && message.is_some_and(is_modules)
+        && frame.names().next().is_some_and(|name| name == "__getattr__" || name.ends_with(".__getattr__"))
 }
 
 /// Directories of Sentry's own clients, whose frames are on the stacks of messages.

@@ -58,7 +58,7 @@ const LIBC_SOURCES: [&str; 16] = [
 ];
 
 /// Beginnings of functions that are sanitizers', fuzzers' and the C library's own, whatever image they are linked into.
-const SYSTEM_FUNCTIONS: [&str; 91] = [
+const SYSTEM_FUNCTIONS: [&str; 95] = [
     "rust_panic",
     // Of Apple's systems, where gdb names no image.
     "objc_",
@@ -155,6 +155,11 @@ const SYSTEM_FUNCTIONS: [&str; 91] = [
     "thrkill",
     "_libc_abort",
     "wrterror",
+    // What libc++'s own file holds, not its headers.
+    "std::__1::__throw_",
+    "std::__1::mutex::",
+    "std::__1::recursive_mutex::",
+    "std::__1::condition_variable::",
 ];
 
 /// Functions of C that sanitizers put their own in the place of, whole names: the code that called them is to be looked at.
@@ -478,8 +483,39 @@ fn native(report: &Report, frame: &Frame, file: &str) -> Ownership {
     {
         return told(OwnerKind::Sdk, format!("{image} is a library; the text does not say whose"));
     }
+    if let Some(program) = calling_image(report, image).filter(|_| path.is_empty()) {
+        return told(
+            OwnerKind::Sdk,
+            format!("{image} is another image than {program}, which called it on the main thread"),
+        );
+    }
+    let is_shortened = report.source == Source::DebuggerBacktrace
+        && frame.address.is_none()
+        && frame.image_offset.is_none()
+        && file.is_empty()
+        && !image.is_empty()
+        && !image.contains('.');
+    if is_shortened && super::owner::image_of_main(report).is_none() {
+        return told(
+            OwnerKind::Unknown,
+            format!("nothing tells whether {image} is the program or a library of it"),
+        );
+    }
     let place = [file, path, image].into_iter().find(|place| !place.is_empty()).unwrap_or_default();
     told(OwnerKind::App, format!("{place} is neither the system's nor an installed package's"))
+}
+
+/// Where LLDB names the image of each frame: the outermost one on the main thread's stack that is not the system's, if that is not `image`.
+/// An app's own executable begins that stack.
+fn calling_image<'r>(report: &'r Report, image: &str) -> Option<&'r str> {
+    let is_plain =
+        |name: &str| !name.is_empty() && !name.contains('.') && !super::paths::is_system_name(name);
+    let first =
+        report.crashed().filter(|thread| thread.number == 1 && report.source == Source::DebuggerBacktrace);
+    let frames = &first.filter(|_| is_plain(image))?.frames;
+    let outermost =
+        frames.iter().rev().filter_map(|frame| frame.image_name.as_deref()).find(|name| is_plain(name))?;
+    (outermost != image).then_some(outermost)
 }
 
 /// Whether a file is of the C library, of C++'s or of the sanitizers.

@@ -27,7 +27,7 @@ const fn library(part: &'static str, what: &'static str) -> PlaceRule {
 }
 
 /// Parts of the paths of source files. The first that fits decides.
-static SOURCES: [PlaceRule; 74] = [
+static SOURCES: [PlaceRule; 75] = [
     library("/gems/", "a gem that was installed"),
     system("/lib/ruby/", "Ruby's library"),
     system("<internal:", "Ruby's library"),
@@ -103,6 +103,7 @@ static SOURCES: [PlaceRule; 74] = [
     inlined("/libcxx/", "the C++ library"),
     inlined("/libc++/", "the C++ library"),
     inlined("/usr/include/", "headers that the system keeps"),
+    library("/MoltenVK/", "MoltenVK"),
 ];
 
 /// The rule for a file.

@@ -5,7 +5,7 @@ use super::header::{self, states_file_offsets, unquoted};
 use super::java_row::trace_head;
 use super::reader::{KindsSeen, Reader};
 use backtrail_core::{FileOffset, ImageId};
-use backtrail_model::{AppInfo, Exception, Process, Report, Section, Source, Thread};
+use backtrail_model::{AppInfo, Exception, Language, Process, Report, Section, Source, Thread};
 use std::collections::{BTreeMap, HashMap};
 
 impl Reader<'_> {
@@ -183,8 +183,15 @@ fn mark_thrown(report: &mut Report) {
         .enumerate()
         .filter_map(|(at, backtrace)| {
             let line = backtrace.title.lines().next()?;
-            let (before, class, message) = trace_head(line)?;
-            Some((at, before.to_owned(), class.to_owned(), message.map(str::to_owned)))
+            let head =
+                trace_head(line).map(|(before, class, message)| (before, class, message.map(str::to_owned)));
+            // A script's error bears no class.
+            let is_scripts =
+                || backtrace.frames.first().is_some_and(|frame| frame.language == Some(Language::JavaScript));
+            let is_cause = |line: &str| line.starts_with("Caused by: ") && is_scripts();
+            let (before, class, message) =
+                head.or_else(|| is_cause(line).then_some(("Caused by: ", "", None)))?;
+            Some((at, before.to_owned(), class.to_owned(), message))
         })
         .collect();
     let Some((_, before, class, message)) = heads.first().cloned() else { return };

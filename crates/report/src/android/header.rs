@@ -99,13 +99,31 @@ pub(super) fn pasted_last_word(line: &str) -> Option<(&str, &str)> {
 
 /// `Crashed: Thread :  SIGSEGV  0x0000000000000010`, as Crashlytics heads the stacks of Android.
 pub(super) fn crashlytics(line: &str) -> Option<Exception> {
-    let rest = line.trim_start_matches(['>', ' ']).strip_prefix("Crashed: Thread")?;
+    let line = line.trim_start_matches(['>', ' ']);
+    if let Some(found) = titled(line) {
+        return Some(found);
+    }
+    let rest = line.strip_prefix("Crashed: Thread")?;
     let mut words =
         rest.trim_start_matches([' ', ':']).split_whitespace().skip_while(|word| !word.starts_with("SIG"));
     let signal = words.next()?;
     let address = words.next().and_then(|word| word.strip_prefix("0x"));
     let address = address.and_then(|digits| u64::from_str_radix(digits, 16).ok());
     Some(exception("", signal, "", address))
+}
+
+/// `null pointer dereference: SIGSEGV  0x0000000000000008`, as Firebase's console heads the same.
+fn titled(line: &str) -> Option<Exception> {
+    let (cause, rest) = line.trim_matches('`').split_once(": SIG")?;
+    let is_cause = !cause.is_empty()
+        && cause.len() < 64
+        && cause.bytes().all(|it| it == b' ' || it.is_ascii_lowercase());
+    let (name, address) = rest.split_once("  0x").filter(|_| is_cause)?;
+    let address = u64::from_str_radix(address, 16).ok()?;
+    name.bytes().all(|byte| byte.is_ascii_uppercase()).then(|| Exception {
+        message: Some(cause.to_owned()),
+        ..exception("", &format!("SIG{name}"), "", Some(address))
+    })
 }
 
 /// The exception that a signal is, in the words of a tombstone.

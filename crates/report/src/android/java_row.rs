@@ -90,14 +90,24 @@ impl JavaRow<'_> {
     /// A row as Crashlytics' pages show it, without the word before it: `com.example.Cart.total (Cart.java:41)`. The whole line is
     /// the row, and the class has a package.
     fn without_at(line: &str) -> Option<&str> {
-        let (name, place) = line.strip_suffix(')')?.rsplit_once(" (")?;
-        let (file, number) = place.rsplit_once(':')?;
-        let is_file =
-            [".java", ".kt"].iter().any(|end| file.ends_with(end)) && !file.contains(char::is_whitespace);
+        let (name, place) = line.strip_suffix(')')?.rsplit_once('(')?;
+        let (file, number) = place.rsplit_once(':').unwrap_or((place, ""));
+        let (stem, is_file) = match file.rsplit_once('.') {
+            Some((stem, "java" | "kt")) => (stem, !file.contains(char::is_whitespace)),
+            _ => return None,
+        };
+        // Without a blank or a number, the file has to be the class's.
+        let class = name.rsplit('.').nth(1).unwrap_or_default();
+        let is_classes = class.split('$').next() == Some(stem);
+        let name = match name.strip_suffix(' ') {
+            Some(name) if !number.is_empty() => name,
+            _ if is_classes => name.trim_end(),
+            _ => return None,
+        };
         let is_name = name.matches('.').count() >= 2
             && name.starts_with(|first: char| first.is_ascii_lowercase())
             && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '.' | '_' | '$' | '-' | '<' | '>'));
-        (is_file && is_name && number.parse::<u32>().is_ok()).then_some(line)
+        (is_file && is_name && (number.is_empty() || number.parse::<u32>().is_ok())).then_some(line)
     }
 }
 
@@ -114,8 +124,12 @@ pub(super) fn exception_head(line: &str) -> Option<(&str, Option<&str>)> {
             && part.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '$' | '-'))
     };
     let is_name = name.len() <= MAX_NAME && name.split('.').all(is_part);
-    let says = ["Exception", "Error", "Throwable"].iter().any(|end| name.ends_with(end));
-    (is_name && (says || name.contains('.'))).then_some((name, message))
+    (is_name && (says_error(name) || name.contains('.'))).then_some((name, message))
+}
+
+/// Whether a class says by its name that it is thrown.
+fn says_error(name: &str) -> bool {
+    ["Exception", "Error", "Throwable"].iter().any(|end| name.ends_with(end))
 }
 
 /// Names of classes have at most 65535 bytes; real ones are far shorter.
@@ -150,8 +164,36 @@ pub(super) fn trace_head(line: &str) -> Option<(&str, &str, Option<&str>)> {
     }
     // Since Android 8 the class of what was thrown stands behind its process; logcat's own words stand in a line before.
     let (before, rest) = trimmed.split_at_checked(start)?;
-    let (name, message) = exception_head(rest)?;
+    if let Some((name, message)) = exception_head(rest) {
+        return Some((before, name, message));
+    }
+    // Loggers put a word of their own before it: `stacktrace: java.lang.Error: x`.
+    let (label, rest) = rest.split_once(": ").filter(|_| start == 0)?;
+    let is_label =
+        (1..=24).contains(&label.len()) && label.bytes().all(|b| b.is_ascii_lowercase() || b == b'_');
+    let (name, message) = exception_head(rest).filter(|(name, _)| is_label && is_librarys(name))?;
+    let (before, _) = trimmed.split_at_checked(label.len() + 2)?;
     Some((before, name, message))
+}
+
+/// Whether a name is that of an exception of the libraries that every program has.
+fn is_librarys(name: &str) -> bool {
+    const LIBRARIES: [&str; 6] = ["java.", "javax.", "kotlin.", "kotlinx.", "android.", "androidx."];
+    LIBRARIES.iter().any(|begin| name.starts_with(begin)) && says_error(name)
+}
+
+/// The first line of an exception that such a library throws, where it has a message and stands alone.
+pub(super) fn head_alone(line: &str) -> Option<String> {
+    // Some leave the blank behind the colon out.
+    let spaced = match line.split_once("Exception:") {
+        Some((name, message)) if !message.starts_with([' ', ':']) && !name.contains(' ') => {
+            format!("{name}Exception: {message}")
+        }
+        _ => line.to_owned(),
+    };
+    let (_, name, message) = trace_head(&spaced)?;
+    let is_told = message.is_some_and(|message| !message.trim().is_empty());
+    (is_told && is_librarys(name)).then(|| spaced.trim().trim_matches('`').to_owned())
 }
 
 #[cfg(test)]
@@ -171,6 +213,9 @@ mod tests {
             ("at a.t()", ("a", "t", None, "", None)),
             ("at a.b.C.d (C.java:12)", ("a.b.C", "d", None, "C.java", Some(12))),
             ("at a.b.C.d + 12(C.java:12)", ("a.b.C", "d", None, "C.java", Some(12))),
+            ("a.b.C.d (C.java:12)", ("a.b.C", "d", None, "C.java", Some(12))),
+            ("a.b.C$1.d(C.java)", ("a.b.C$1", "d", None, "C.java", None)),
+            ("a.b.C.d(C.java:12)", ("a.b.C", "d", None, "C.java", Some(12))),
             ("at java.base/j.L.of(L.java:1)", ("j.L", "of", Some("java.base"), "L.java", Some(1))),
             ("at app//j.L.of(L.java:1)", ("j.L", "of", Some("app"), "L.java", Some(1))),
             ("at j.L.of(java.base@25/L.java:1)", ("j.L", "of", Some("java.base@25"), "L.java", Some(1))),
@@ -185,6 +230,7 @@ mod tests {
             "at noon (12:00)",
             "at f(x)",
             "attic.a(b)",
+            "a.b.look(Cart.java)",
             "at null.-[Cart total](null:null)",
         ] {
             let row = row(line);
@@ -209,6 +255,11 @@ mod tests {
         assert_eq!(trace_head("Caused by a.b.c: oh"), Some(("Caused by ", "a.b.c", Some("oh"))));
         assert_eq!(trace_head("MyException"), Some(("", "MyException", None)));
         assert_eq!(trace_head("Exception a.b.CError: oh"), Some(("Exception ", "a.b.CError", Some("oh"))));
+        assert_eq!(
+            trace_head("stacktrace: java.lang.Error: x: y"),
+            Some(("stacktrace: ", "java.lang.Error", Some("x: y")))
+        );
+        assert_eq!(trace_head("the trace: java.lang.Error: x"), None);
         assert_eq!(trace_head("Exception handling: oh"), None);
         for line in ["words, words", "Hello", "a b.c: d", "", "1.2.3", "http://x.y/"] {
             assert_eq!(trace_head(line), None, "{line}");

@@ -25,7 +25,7 @@ pub(crate) use native_row::NativeRow;
 
 use crate::Limits;
 use crate::apple_text::Lines;
-use backtrail_model::Report;
+use backtrail_model::{Backtrace, Report, Source};
 
 /// How surely a line tells that its text is a report of these kinds.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -45,6 +45,30 @@ pub(crate) fn read(input: &[u8], start: usize, limits: &Limits) -> Report {
         reader.line(&line);
     }
     reader.finish()
+}
+
+/// Reads a text of which nothing is left but the first line of an exception.
+pub(crate) fn read_head(input: &[u8], limits: &Limits) -> Option<Report> {
+    let lines = Lines::new(input, 0..input.len(), 1);
+    let mut lines = lines.filter(|line| line.bytes.len() <= limits.max_line);
+    let title = lines.find_map(|line| {
+        let text = line.text();
+        let content = log_line(&text).map_or(&*text, |log| log.message);
+        java_row::head_alone(content)
+    })?;
+    // Rows of a form that is not known: it would not be true that there are none.
+    if lines.next().is_some_and(|line| line.bytes.trim_ascii_start().starts_with(b"at ")) {
+        return None;
+    }
+    let mut report = Report { source: Source::JavaTrace, ..Report::default() };
+    report.process.backtraces.push(Backtrace { title, ..Backtrace::default() });
+    finish::settle(&mut report);
+    Some(report)
+}
+
+/// Whether words are the first line of an exception of Java's library, Kotlin's or Android's, with what it says.
+pub(crate) fn is_head(words: &str) -> bool {
+    java_row::head_alone(words).is_some()
 }
 
 /// Beginnings of lines that only Android's reports and dumps of Java's threads have.

@@ -366,6 +366,15 @@ fn set_reason(termination: &mut Termination, value: &str) -> bool {
     let word = word.trim_end_matches(',').trim_matches(['[', ']']);
     let code = hex_value(word).or_else(|| word.parse().ok());
     let is_namespace = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || "_-".contains(c);
+    if code.is_none()
+        && text.get(end..).is_some_and(|behind| behind.starts_with(", "))
+        && namespace.len() >= 4
+        && namespace.chars().all(is_namespace)
+    {
+        // A watch's: `CAROUSEL, Background App Refresh watchdog transgression. …`.
+        termination.namespace = Some(namespace.to_owned());
+        return fill(&mut termination.reason, Some(rest.to_owned()));
+    }
     if code.is_none() || !namespace.chars().all(is_namespace) {
         // None of the known forms: all of it is the reason.
         return fill(&mut termination.reason, Some(value.to_owned()));

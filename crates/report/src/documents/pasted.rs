@@ -29,7 +29,12 @@ struct Marks {
     linked: bool,
     /// Lines of which each stands between backquotes of its own.
     ticked: usize,
+    /// Three stars, of which Markdown needs one escaped.
+    starred: bool,
 }
+
+/// Three stars at the beginning of a message, as Markdown needs them: two would begin bold text.
+const STARS: &[u8] = b"**\\*";
 
 /// The text without the marks of pasting; `None` where there are none.
 pub(super) fn cleaned(text: &[u8]) -> Option<Vec<u8>> {
@@ -37,15 +42,17 @@ pub(super) fn cleaned(text: &[u8]) -> Option<Vec<u8>> {
     let is_quoted = marks.quoted >= MIN_QUOTED;
     let is_plain = !is_quoted && !marks.fenced && !marks.escaped && !marks.blanks && !marks.coloured;
     let is_ticked = marks.ticked >= MIN_QUOTED;
-    if is_plain && !marks.opened && !marks.joined && !marks.linked && !is_ticked {
+    if is_plain && !marks.opened && !marks.joined && !marks.linked && !marks.starred && !is_ticked {
         return None;
     }
     let plain = marks.coloured.then(|| without_colours(text));
     let text = plain.as_deref().unwrap_or(text);
-    let parted = marks.joined.then(|| parted(text));
+    let parted = marks.joined.then(|| replaced(text, BREAK, b"\n"));
     let text = parted.as_deref().unwrap_or(text);
     let unlinked = marks.linked.then(|| without_links(text));
     let text = unlinked.as_deref().unwrap_or(text);
+    let unstarred = marks.starred.then(|| replaced(text, STARS, b"***"));
+    let text = unstarred.as_deref().unwrap_or(text);
     let mut is_open = false;
     let mut cleaned = Vec::with_capacity(text.len());
     let mut rest = text;
@@ -53,24 +60,25 @@ pub(super) fn cleaned(text: &[u8]) -> Option<Vec<u8>> {
         let length = memchr::memchr(b'\n', rest).map_or(rest.len(), |at| at + 1);
         let (line, behind) = rest.split_at_checked(length).unwrap_or((rest, &[]));
         rest = behind;
+        let has_break = line.ends_with(b"\n");
         let line = if is_quoted { without_quotes(line) } else { line };
         if is_fence(line) {
             cleaned.extend(line.iter().filter(|byte| matches!(byte, b'\r' | b'\n')));
             continue;
         }
+        let line = if marks.fenced { without_fence(line) } else { line };
         if let Some(inner) = between_ticks(line).filter(|_| is_ticked) {
             cleaned.extend_from_slice(inner);
             cleaned.extend(line.iter().filter(|byte| matches!(byte, b'\r' | b'\n')));
             continue;
         }
-        let was_open = is_open;
         let line = if marks.opened { without_backquotes(line, &mut is_open) } else { line };
         if marks.escaped {
             unescape(line, &mut cleaned);
         } else {
             cleaned.extend_from_slice(line);
         }
-        if was_open && !is_open {
+        if has_break && cleaned.last() != Some(&b'\n') {
             cleaned.push(b'\n');
         }
     }
@@ -89,7 +97,7 @@ impl Marks {
             match inner.first() {
                 Some(b'>') => marks.quoted += 1,
                 Some(b'`' | b'~' | b'{') => {
-                    marks.fenced |= is_fence(inner);
+                    marks.fenced |= is_fence(inner) || inner.starts_with(FENCE);
                     marks.opened |= opens(inner);
                     marks.ticked += usize::from(between_ticks(inner).is_some());
                 }
@@ -109,6 +117,7 @@ impl Marks {
         marks.blanks = has(text, "\u{a0}".as_bytes());
         marks.coloured = has(text, COLOUR);
         marks.joined = has(text, b"#012#");
+        marks.starred = has(text, STARS);
         marks.linked = memchr::memmem::find_iter(text, b"](").any(|at| link(text, at).is_some());
         marks
     }
@@ -205,16 +214,17 @@ fn without_backquotes<'l>(line: &'l [u8], is_open: &mut bool) -> &'l [u8] {
     }
 }
 
-/// The lines of messages that a log joined, since its own lines have to be one each (rsyslog's `#012`).
-fn parted(text: &[u8]) -> Vec<u8> {
-    const BREAK: &[u8] = b"#012";
+/// How a log joins the lines of a message, since its own lines have to be one each (rsyslog).
+const BREAK: &[u8] = b"#012";
+
+fn replaced(text: &[u8], word: &[u8], by: &[u8]) -> Vec<u8> {
     let mut plain = Vec::with_capacity(text.len());
     let mut rest = text;
-    while let Some(at) = memchr::memmem::find(rest, BREAK) {
+    while let Some(at) = memchr::memmem::find(rest, word) {
         let (before, behind) = rest.split_at_checked(at).unwrap_or((rest, &[]));
         plain.extend_from_slice(before);
-        plain.push(b'\n');
-        rest = behind.get(BREAK.len()..).unwrap_or_default();
+        plain.extend_from_slice(by);
+        rest = behind.get(word.len()..).unwrap_or_default();
     }
     plain.extend_from_slice(rest);
     plain
@@ -248,6 +258,16 @@ fn is_fence(line: &[u8]) -> bool {
     let mark = [&b"```"[..], b"~~~"].iter().find_map(|mark| line.strip_prefix(*mark));
     let is_word = |rest: &[u8]| rest.len() <= 20 && !rest.contains(&b' ');
     mark.is_some_and(is_word) || (is_block_mark(line) && line.ends_with(b"}") && line.len() < 60)
+}
+
+const FENCE: &[u8] = b"```";
+
+/// A line without the marks of a block of code that begins or ends in it, beside what the line says.
+fn without_fence(line: &[u8]) -> &[u8] {
+    let start = line.trim_ascii_start();
+    let line = start.strip_prefix(FENCE).unwrap_or(line);
+    let end = line.trim_ascii_end();
+    end.strip_suffix(FENCE).filter(|inner| !inner.is_empty()).unwrap_or(line)
 }
 
 /// Adds a line with the escapes of HTML undone and its tags left out.

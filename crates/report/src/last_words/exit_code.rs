@@ -14,7 +14,9 @@ pub(super) struct ExitCode<'t> {
 }
 
 /// How such a line begins, with the code right behind.
-const BEGINS: [&str; 24] = [
+const BEGINS: [&str; 25] = [
+    // `docker inspect`.
+    "\"ExitCode\": ",
     "Process completed with exit code ",
     "Process finished with exit code ",
     "Process exited with code ",
@@ -85,8 +87,20 @@ pub(super) fn read<'t>(line: &Logged<'t>) -> Option<ExitCode<'t>> {
     if let Some(rest) = text.strip_prefix("The executor with id ") {
         return code(rest.split_once(" exited with exit code ")?.1, None);
     }
+    if let Some(state) = container(text) {
+        return code(state, None);
+    }
     // `'[1234] shop.exe'` looks as a log's program does.
     by_beginning(text).or_else(|| by_middle(text)).or_else(|| by_middle(line.whole))
+}
+
+/// `docker ps -a`: a row of the table has `Exited (137) 5 minutes ago`, and people quote the state alone.
+fn container(text: &str) -> Option<&str> {
+    let (before, rest) = text.split_once("Exited (")?;
+    let (digits, behind) = rest.split_once(')')?;
+    let is_row = before.ends_with("  ") || before.is_empty() && behind.trim().split(' ').count() <= 5;
+    let is_ago = behind.trim().is_empty() || behind.contains(" ago");
+    (is_row && is_ago).then_some(digits)
 }
 
 /// Docker Compose's `web-1 exited with code 137`.
@@ -101,6 +115,9 @@ fn compose(text: &str) -> Option<(&str, &str)> {
 fn by_beginning(text: &str) -> Option<ExitCode<'_>> {
     let mut rest = text;
     for _ in 0..2 {
+        if BEGINS.iter().any(|begin| rest.starts_with(begin)) {
+            break;
+        }
         if let Some(behind) = BEFORE.iter().find_map(|word| rest.strip_prefix(word)) {
             rest = behind.trim_start();
         }

@@ -106,6 +106,10 @@ impl<'l> Reader<'l> for Debugger<'l> {
             return true;
         }
         self.close_row();
+        // People write the stop down in a sentence above the rows.
+        if let Some(reason) = last_words::stop_within(trimmed) {
+            self.stopped(reason);
+        }
         if let Some(row) =
             NativeRow::read(trimmed).filter(|row| row.is_sure() || self.is_native && self.log.is_in_stack())
         {
@@ -219,7 +223,7 @@ impl<'l> Debugger<'l> {
             }
         }
         // What the program itself had printed before.
-        if last_words::is_librarys(line) {
+        if last_words::is_librarys(line) || last_words::swift(line).is_some() {
             last_words::add(&mut self.log.report, line);
         }
         // Whatever stands at the margin ends a stack.
@@ -566,8 +570,13 @@ fn bare_module(arguments: &str, address: Option<u64>) -> Option<&str> {
 fn lldb_row(rest: &str) -> Option<(Frame, Vec<String>)> {
     let (number, rest) = rest.split_once(": ")?;
     let index = number.parse().ok()?;
-    let (address, rest) = word(rest);
-    let address = hex(address)?;
+    let (first, behind) = word(rest);
+    // Rows that somebody shortened have no address.
+    let address = hex(first);
+    let rest = if address.is_some() { behind } else { rest };
+    if address.is_none() && !first.contains('`') {
+        return None;
+    }
     let mut notes = Vec::new();
     let (module, rest) = rest.split_once('`').unwrap_or(("", rest));
     let (head, at) = rest.rsplit_once(" at ").unwrap_or((rest, ""));
@@ -580,7 +589,7 @@ fn lldb_row(rest: &str) -> Option<(Frame, Vec<String>)> {
     if let Some(symbol) = &mut frame.reported {
         symbol.offset = offset;
     }
-    frame.address = Some(FrameAddress::Return(Avma::new(address)));
+    frame.address = address.map(|address| FrameAddress::Return(Avma::new(address)));
     frame.image_name = Some(module.to_owned()).filter(|module| !module.is_empty());
     if found.is_none() && !at.is_empty() {
         notes.push(format!("at {at}"));

@@ -125,6 +125,9 @@ pub(super) struct DotNet<'l> {
     is_inner_next: bool,
     /// How many heads are an event's. .NET Framework writes one for each exception of a chain, innermost first.
     events: usize,
+    /// An exception's class alone in the line before: some programs' windows have it so, below its message.
+    class_alone: Option<String>,
+    line_before: String,
 }
 
 impl<'l> DotNet<'l> {
@@ -137,6 +140,8 @@ impl<'l> DotNet<'l> {
             has_stack: false,
             is_inner_next: false,
             events: 0,
+            class_alone: None,
+            line_before: String::new(),
         }
     }
 
@@ -263,7 +268,26 @@ impl<'l> Reader<'l> for DotNet<'l> {
             self.order.pop();
             return false;
         }
-        let Some(frame) = row(trimmed).filter(|_| !self.heads.is_empty() || self.has_stack) else {
+        let frame = row(trimmed);
+        if let Some(class) = self.class_alone.take().filter(|_| frame.is_some() && self.heads.is_empty()) {
+            self.add_head(match self.line_before.trim() {
+                "" => class,
+                message => format!("{class}: {message}"),
+            });
+        }
+        if frame.is_none() && !trimmed.is_empty() {
+            let is_class =
+                trimmed.ends_with("Exception") && trimmed.bytes().all(|byte| byte.is_ascii_alphanumeric());
+            match is_class {
+                true => self.class_alone = Some(trimmed.to_owned()),
+                false if self.heads.is_empty() && trimmed.len() <= 1024 => {
+                    self.line_before.clear();
+                    self.line_before.push_str(trimmed);
+                }
+                false => {}
+            }
+        }
+        let Some(frame) = frame.filter(|_| !self.heads.is_empty() || self.has_stack) else {
             return false;
         };
         if !self.log.is_in_stack() {
@@ -303,6 +327,9 @@ fn row(line: &str) -> Option<Frame> {
     if let Some(frame) = mono_row(line).or_else(|| unity_row(line)).or_else(|| interpreted_row(line)) {
         return Some(frame);
     }
+    if let Some(frame) = local_row(line) {
+        return Some(frame);
+    }
     let rest = line.strip_prefix("at ")?;
     let (call, at) = rest.split_once(") in ").map_or((rest, None), |(call, at)| (call, Some(at)));
     let (name, arguments) = call.split_once('(')?;
@@ -312,6 +339,65 @@ fn row(line: &str) -> Option<Frame> {
         column: None,
     });
     Some(frame_of(name, arguments.trim_end_matches(')'), found))
+}
+
+/// A row in another language, as .NET Framework has them for the user: `à N.C.M(String s) dans c:\\src\\c.cs:ligne 12`.
+///
+/// Sources: the resources `Word_At` and `StackTrace_InFileLineNumber` of `mscorlib.resources`.
+pub(super) fn local_row(line: &str) -> Option<Frame> {
+    /// The words for `at`, `in` and `line`: Czech, German, Spanish, French, Italian, Dutch, Polish, Portuguese, Russian, Swedish and
+    /// Danish, Turkish, Chinese, Japanese, Korean.
+    const WORDS: [(&str, &str, &str); 18] = [
+        ("à ", ") dans ", ":ligne "),
+        ("bei ", ") in ", ":Zeile "),
+        ("v ", ") v ", ":řádek "),
+        ("en ", ") en ", ":línea "),
+        ("in ", ") in ", ":riga "),
+        ("bij ", ") in ", ":regel "),
+        ("w ", ") w ", ":wiersz "),
+        ("em ", ") em ", ":linha "),
+        ("em ", ") na ", ":linha "),
+        ("в ", ") в ", ":строка "),
+        ("vid ", ") i ", ":rad "),
+        ("ved ", ") i ", ":linje "),
+        ("konum: ", ") ", ": satır "),
+        ("在 ", ") 位置 ", ":行号 "),
+        ("於 ", ") 於 ", ": 行 "),
+        ("場所 ", ") 場所 ", ":行 "),
+        ("위치: ", ") 파일 ", ":줄 "),
+        ("konum ", ") içinde ", ":satır "),
+    ];
+    // This is asked of every line.
+    match line.as_bytes() {
+        [0xc3 | 0xd0 | 0xe4..=0xed, ..]
+        | [b'b', b'e' | b'i', ..]
+        | [b'v', b' ' | b'i' | b'e', ..]
+        | [b'e', b'n' | b'm', b' ', ..]
+        | [b'i', b'n', b' ', ..]
+        | [b'w', b' ', ..]
+        | [b'k', b'o', b'n', ..] => {}
+        _ => return None,
+    }
+    WORDS.iter().find_map(|(at, within, number)| {
+        let rest = line.strip_prefix(at)?;
+        let (call, place) = rest.split_once(within).map_or((rest, None), |(call, place)| (call, Some(place)));
+        let (name, arguments) = call.split_once('(')?;
+        let arguments = if place.is_some() { arguments } else { arguments.strip_suffix(')')? };
+        // Types have names in front of theirs, which prose has not.
+        let is_name = name.contains('.')
+            && !name.contains(|c: char| c.is_whitespace() || matches!(c, '/' | '\\' | ':'))
+            && name.starts_with(|first: char| first.is_alphabetic() || matches!(first, '_' | '<'));
+        let are_types = arguments.is_empty()
+            || arguments.split(", ").all(|it| it.trim().contains(' ') && !it.contains('='));
+        let found = place.and_then(|place| place.rsplit_once(number)).map(|(file, line)| SourcePlace {
+            file,
+            line: line.trim().parse().unwrap_or(0),
+            column: None,
+        });
+        let is_row =
+            is_name && are_types && !arguments.contains(['(', ')']) && found.is_some() == place.is_some();
+        is_row.then(|| frame_of(name, arguments, found))
+    })
 }
 
 fn frame_of(name: &str, arguments: &str, place: Option<SourcePlace<'_>>) -> Frame {
@@ -357,7 +443,7 @@ pub(super) fn mono_row(line: &str) -> Option<Frame> {
 }
 
 /// Exceptions that Unity's log names without their namespace.
-const UNITYS: [&str; 12] = [
+const UNITYS: [&str; 14] = [
     "ArgumentException",
     "ArgumentNullException",
     "ArgumentOutOfRangeException",
@@ -366,14 +452,16 @@ const UNITYS: [&str; 12] = [
     "InvalidCastException",
     "InvalidOperationException",
     "KeyNotFoundException",
+    "MissingMethodException",
     "MissingReferenceException",
     "NotImplementedException",
     "NullReferenceException",
+    "TypeLoadException",
     "UnassignedReferenceException",
 ];
 
 /// The exception that a line names: `System.InvalidOperationException: Cart is empty`.
-fn head(line: &str) -> Option<&str> {
+pub(super) fn head(line: &str) -> Option<&str> {
     /// What names of Java begin with, which are of the same form; namespaces of .NET hardly begin so.
     const JAVAS: [&str; 8] =
         ["java.", "javax.", "kotlin.", "kotlinx.", "android.", "androidx.", "com.", "org."];
@@ -385,7 +473,7 @@ fn head(line: &str) -> Option<&str> {
     let is_name = (name.contains('.') || UNITYS.contains(&name) && line.starts_with(&format!("{name}: ")))
         && name.ends_with("Exception")
         && name.split('.').all(|part| {
-            !part.is_empty()
+            part.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
                 && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_`+".contains(&byte))
         });
     is_name.then_some(line)

@@ -8,6 +8,8 @@ use crate::Limits;
 use crate::apple_text::Line;
 use backtrail_core::Avma;
 use backtrail_model::{Exception, Field, Language, Report, Source, Thread};
+use memchr::memmem::Finder;
+use std::sync::LazyLock;
 
 /// What the runtime says where it cannot go on, behind `fatal error: `. Compilers begin lines so, too.
 const FATAL: [&str; 13] = [
@@ -26,6 +28,19 @@ const FATAL: [&str; 13] = [
     "malloc deadlock",
 ];
 
+/// What the runtime says behind `runtime error: `.
+const RUNTIME_ERRORS: [&str; 9] = [
+    "invalid memory address or nil pointer dereference",
+    "index out of range",
+    "slice bounds out of range",
+    "integer divide by zero",
+    "integer overflow",
+    "hash of unhashable type ",
+    "comparing uncomparable type ",
+    "makeslice: ",
+    "negative shift amount",
+];
+
 /// Whether a line is one of the runtime's, of which no stack may follow.
 pub(super) fn is_fatal(line: &str) -> bool {
     let said = line.strip_prefix("fatal error: ");
@@ -35,6 +50,19 @@ pub(super) fn is_fatal(line: &str) -> bool {
             false => said.split(" (").next() == Some(known),
         })
     })
+}
+
+/// What programs print that recover from a panic and write its stack down: `…: runtime error: index out of range: goroutine 7
+/// [running]:`, or without the stack in that line. The first part is what the runtime said, the second the stack's head.
+pub(super) fn recovered(line: &str) -> Option<(&str, Option<&str>)> {
+    static MARK: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("runtime error: "));
+    let said = line.get(MARK.find(line.as_bytes())?..)?;
+    let (said, head) = match said.find(": goroutine ").and_then(|at| said.split_at_checked(at)) {
+        Some((said, head)) => (said, Some(head.trim_start_matches([':', ' ']))),
+        None => (said, None),
+    };
+    let is_known = RUNTIME_ERRORS.iter().any(|known| said.contains(known));
+    is_known.then_some((said, head.filter(|head| Head::read(head).is_some())))
 }
 
 /// Reads such a text.
@@ -96,6 +124,14 @@ impl<'l> Reader<'l> for Go<'l> {
             }
             return false;
         }
+        let recovered = trimmed.ends_with("]:").then(|| recovered(trimmed)).flatten();
+        if let Some((said, Some(head))) = recovered
+            && let Some(head) = Head::read(head)
+        {
+            self.raise("panic", said, None);
+            head.begin(&mut self.log);
+            return false;
+        }
         if let Some(head) = Head::read(trimmed) {
             let has_all = head.begin(&mut self.log);
             return has_all;
@@ -141,7 +177,9 @@ impl Go<'_> {
 
     /// What the runtime says before the stacks.
     fn message(&mut self, line: &str) {
-        if let Some(rest) = line.strip_prefix("panic: ") {
+        if let Some((said, _)) = recovered(line) {
+            self.raise("panic", said, None);
+        } else if let Some(rest) = line.strip_prefix("panic: ") {
             self.raise("panic", rest, None);
         } else if let Some(rest) = line.strip_prefix("fatal error: ") {
             self.raise("fatal error", rest, None);

@@ -42,6 +42,11 @@ pub(crate) fn foreign_row(line: &str) -> Option<Frame> {
     javascript::row_within(line).or_else(|| dotnet::mono_row(line))
 }
 
+/// Whether words are an exception of .NET's library and what it says.
+pub(crate) fn is_dotnet_head(words: &str) -> bool {
+    words.contains("Exception: ") && dotnet::head(words).is_some()
+}
+
 /// Reads a report of such a kind; `None` where the text is none.
 pub(crate) fn read(
     kind: Source,
@@ -135,6 +140,10 @@ pub(crate) fn telling(line: &str) -> Telling {
     .or_else(|| sure(windows_event::is_sure(line) || windows_debugger::is_sure(line), Source::WindowsEvent))
     .or_else(|| sure(dotnet::is_sure(line), Source::DotNetException))
     .or_else(|| sure(line == "WARNING: DATA RACE" || go::Head::read(line).is_some(), Source::GoTrace))
+    .or_else(|| {
+        let has_head = || go::recovered(line).is_some_and(|(_, head)| head.is_some());
+        sure(line.ends_with("]:") && has_head(), Source::GoTrace)
+    })
     .or_else(|| sure(kernel::is_sure(line), Source::LinuxKernel))
     .or_else(|| sure(debugger::is_sure(line), Source::DebuggerBacktrace))
     .or_else(|| likely(line.starts_with("SUMMARY: ") && line.contains("Sanitizer: "), Source::Sanitizer))
@@ -143,7 +152,12 @@ pub(crate) fn telling(line: &str) -> Telling {
         let is_engines = v8_fatal::message(line).is_some() || v8_fatal::is_first_row(line);
         likely(is_engines, Source::JavaScriptError)
     })
-    .or_else(|| likely(rust_panic::is_first_row(line), Source::RustPanic))
+    .or_else(|| {
+        let is_panics =
+            rust_panic::is_first_row(line) || rust_panic::is_message(line.trim_start_matches(['│', ' ']));
+        likely(is_panics, Source::RustPanic)
+    })
+    .or_else(|| likely(dotnet::local_row(line).is_some(), Source::DotNetException))
     .or_else(|| likely(javascript::row(line).is_some(), Source::JavaScriptError))
     .or_else(|| likely(errors::is_likely(line), Source::RuntimeError))
     .or_else(|| likely(python::is_row(line), Source::PythonTraceback))

@@ -71,6 +71,13 @@ fn wasm_row(line: &str) -> Option<(&str, &str)> {
     at.starts_with("<module>[").then(|| Some((name, at.strip_suffix(')')?)))?
 }
 
+/// What Rust's library says in a panic, where programs print the message alone.
+pub(super) fn is_message(line: &str) -> bool {
+    line.starts_with("called `Result::unwrap()` on an `Err` value: ")
+        || line.starts_with("called `Result::unwrap_err()` on an `Ok` value: ")
+        || line.starts_with("called `Option::unwrap()` on a `None` value")
+}
+
 /// Whether a line begins a panic.
 pub(super) fn is_head(line: &str) -> bool {
     line.starts_with("thread '") && Head::read(line).is_some()
@@ -99,6 +106,11 @@ impl<'l> Reader<'l> for Panic<'l> {
         }
         if trimmed == "The application panicked (crashed)." {
             self.raise("");
+            return false;
+        }
+        let message = trimmed.trim_start_matches(['│', ' ']);
+        if is_message(message) && self.log.report.exception.is_none() {
+            self.raise(message);
             return false;
         }
         if let Some(rest) = trimmed.strip_prefix("Message: ") {

@@ -21,7 +21,7 @@ const fn kind(words: &'static [&'static str], title: &'static str, meaning: &'st
 
 /// The kinds, the surest words first. Sources: XNU's `panic` calls (`osfmk/kern`, `osfmk/arm64/sleh.c`,
 /// `osfmk/i386/trap.c`, `bsd/dev/monotonic`), and the names of coprocessors' firmware in real panics.
-static KINDS: [Kind; 39] = [
+static KINDS: [Kind; 44] = [
     kind(
         &["zone map exhausted"],
         "Its own memory was used up",
@@ -198,6 +198,32 @@ static KINDS: [Kind; 39] = [
         &["Kernel trap", "page fault"],
         "The kernel accessed memory that is not there",
         "Code of the kernel or of an extension used a bad pointer.",
+    ),
+    // The processor's exceptions, by their names in xnu's `osfmk/i386/trap.c`.
+    kind(
+        &["Kernel trap", "general protection"],
+        "The kernel used a pointer that is no address (general protection fault)",
+        "Code of the kernel or of an extension followed a pointer that no address can be, or made a call that the processor refuses.",
+    ),
+    kind(
+        &["Kernel trap", "invalid opcode"],
+        "The kernel met an instruction that the processor does not know",
+        "Code of the kernel or of an extension stopped itself by a trap, was built for another processor, or was overwritten.",
+    ),
+    kind(
+        &["Kernel trap", "double fault"],
+        "A fault of the kernel while it dealt with one",
+        "Mostly the stack of a thread of the kernel ran full: a recursion, or large variables in an extension.",
+    ),
+    kind(
+        &["Kernel trap", "divide error"],
+        "The kernel divided by zero",
+        "Code of the kernel or of an extension divided by zero.",
+    ),
+    kind(
+        &["Kernel trap"],
+        "A fault in code of the kernel",
+        "The processor raised an exception in code of the kernel or of an extension, which the message names.",
     ),
     kind(
         &["Kernel data abort"],

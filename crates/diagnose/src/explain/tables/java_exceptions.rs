@@ -110,7 +110,17 @@ pub(in crate::explain) const EXCEPTIONS: [(&str, &str); 34] = [
 ];
 
 /// Messages of libraries that say more than their class: what they begin with, and what is behind it.
-pub(in crate::explain) const SAID_BY_LIBRARIES: [(&str, &str); 3] = [
+pub(in crate::explain) const SAID_BY_LIBRARIES: [(&str, &str); 5] = [
+    // Android's ContextImpl.startServiceCommon; "Background Execution Limits" of Android 8.
+    (
+        "Not allowed to start service",
+        "A service was started while the app was in the background, which Android 8 and later forbid: the app had gone there, or was woken by an event that gives it no turn.",
+    ),
+    // ForegroundServiceStartNotAllowedException of Android 12.
+    (
+        "startForegroundService() not allowed due to mAllowStartForeground false",
+        "A foreground service was started while the app was in the background, which Android 12 and later forbid.",
+    ),
     // kotlinx.coroutines, "Module with the Main dispatcher is missing", and its page on R8.
     (
         "Module with the Main dispatcher is missing",

@@ -331,6 +331,21 @@ fn ended() -> Vec<Case> {
         case("sigkill", crash("SIGKILL").frames(APP), "Killed with SIGKILL", &["neither who did it nor why"]),
         case("anything", report("EXC_EMULATION", ""), "EXC_EMULATION", &["does not tell more"]),
         case(
+            "system-words",
+            report("EXC_BAD_INSTRUCTION", "SIGILL")
+                .codes("0x1, 0x0")
+                .said("AppKit", "Over-release of NSResponder or subclass")
+                .frames("UIKitCore -[NSResponder dealloc]\nDemo -[Cart close]\nDemo main"),
+            "Over-release of NSResponder or subclass",
+            &["found itself used wrongly"],
+        ),
+        case(
+            "recursion-alone",
+            looping(12).with(|report| report.exception = None),
+            "Recursion, probably without an end",
+            &["12 frames from frame 1 on", "-[Cart total]", "exchanged (swizzled) twice"],
+        ),
+        case(
             "reporters-words",
             report("", "")
                 .with(|report| report.exception = None)
@@ -934,6 +949,27 @@ fn negative() -> Vec<(&'static str, Case)> {
             ),
         ),
         (
+            "system-words",
+            case(
+                "bad-instruction",
+                report("EXC_BAD_INSTRUCTION", "SIGILL")
+                    .codes("0x1, 0x0")
+                    .said("AppKit", "Over-release of NSResponder or subclass")
+                    .frames("Demo -[Cart close]\nDemo main"),
+                "",
+                &[],
+            ),
+        ),
+        (
+            "recursion-alone",
+            case(
+                "anything",
+                looping(6).with(|report| report.exception = None),
+                "The report does not tell what happened",
+                &[],
+            ),
+        ),
+        (
             "reporters-words",
             case(
                 "anything",
@@ -944,6 +980,15 @@ fn negative() -> Vec<(&'static str, Case)> {
         ),
         ("anything", case("signal", crash("SIGTERM"), "Asked to end", &[])),
     ]
+}
+
+/// A stack on which the app's function stands `times` times.
+fn looping(times: usize) -> Build {
+    report("", "").frames("UIKitCore objc_layout\nDemo -[Cart total]\nDemo main").with(|report| {
+        let frames = &mut report.process.threads[0].frames;
+        let again = frames[1].clone();
+        frames.splice(1..2, std::iter::repeat_n(again, times));
+    })
 }
 
 #[test]

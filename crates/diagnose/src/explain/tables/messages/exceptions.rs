@@ -5,7 +5,7 @@ use super::{Hint, hint};
 const MAIN_CHECKER: &str = "Run with the Main Thread Checker on; it stops at the first such call.";
 
 /// Reasons of Objective-C exceptions.
-pub(crate) static REASONS: [Hint; 33] = [
+pub(crate) static REASONS: [Hint; 34] = [
     // Metal's words for a command buffer of an app in the background.
     hint(
         "to submit GPU work from background",
@@ -223,6 +223,15 @@ pub(crate) static REASONS: [Hint; 33] = [
         "A method got nil for an argument that must be set.",
         &["A value that is missing."],
         &["Check the value before the call."],
+    ),
+    hint(
+        "mutex lock failed",
+        "A mutex could not be locked: it is none any more, or the thread that asks holds it already.",
+        &[
+            "The object that holds the mutex was destroyed before the one that locks it: objects that are destroyed in another order, or one that another thread uses to the end (Invalid argument).",
+            "The thread holds the mutex already (Resource deadlock avoided).",
+        ],
+        &["Look whose mutex the frame above locks, and who may have destroyed that object."],
     ),
 ];
 

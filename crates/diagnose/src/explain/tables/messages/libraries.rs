@@ -94,7 +94,16 @@ pub(crate) static MALLOC: [Hint; 14] = [
 ];
 
 /// Messages of system libraries that blame their caller.
-pub(crate) static CLIENT_BUGS: [Hint; 17] = [
+pub(crate) static CLIENT_BUGS: [Hint; 18] = [
+    // AppKit, where an NSResponder is released that was released as often as it was retained.
+    hint(
+        "Over-release of NSResponder",
+        "A view, window or controller of AppKit was released once more often than it was retained.",
+        &[
+            "A manual release of an object that somebody else owns, a `CFRelease` or `__bridge_transfer` too many, a window that releases itself when it is closed (`isReleasedWhenClosed`).",
+        ],
+        &["Run with Zombie Objects on: it names the object's class when it is used again."],
+    ),
     hint(
         "called on queue already owned by current thread",
         "dispatch_sync, or one of its like, was called on the queue that the thread is already running on: it would wait for itself forever.",
