@@ -95,8 +95,9 @@ const MAX_METADATA: usize = 4096;
 const METRICS: [&str; 2] = ["\"timeStampBegin\"", "Metrics\""];
 
 /// Beginnings of lines by which text reports of other kinds are known. The first line that has one decides.
-const TEXT_LINES: [(&str, Detected); 13] = [
+const TEXT_LINES: [(&str, Detected); 14] = [
     (panic_text::PANIC, Detected::ApplePanic),
+    (panic_text::MEMBER, Detected::ApplePanic),
     ("*** Panic Report ***", Detected::ApplePanic),
     (jetsam_text::JETSAM, Detected::AppleJetsamText),
     ("*** Program crashed:", Detected::SwiftBacktrace),
@@ -211,7 +212,7 @@ pub(crate) fn detect_text(text: &[u8]) -> Detected {
         if let Some((_, detected)) = other {
             return *detected;
         }
-        if call_tree::is_threads_row(start) {
+        if call_tree::is_threads_row(start) || call_tree::is_event(start) {
             return Detected::AppleSamples;
         }
         // Its rows look like Apple's.

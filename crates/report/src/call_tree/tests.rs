@@ -3,7 +3,7 @@
 use super::read;
 use crate::Limits;
 use backtrail_core::{Avma, FrameAddress};
-use backtrail_model::{Frame, Report, Tree};
+use backtrail_model::{Frame, Report, Source, Tree};
 
 fn parse(text: &str) -> Report {
     read(text.as_bytes(), 0..text.len(), 1, &Limits::default())
@@ -174,4 +174,29 @@ fn rows_of_older_systems_name_the_image_alone() {
     let symbol = frame.reported.as_ref().unwrap();
     assert_eq!((symbol.name.as_str(), symbol.offset), ("start", Some(52)));
     assert_eq!(frame.image_name.as_deref(), Some("Xcode"));
+}
+
+#[test]
+fn a_limit_without_any_stack() {
+    let text = "Somebody wrote:\n\nCommand:          Shop\nPID:              7\n\nEvent:            cpu usage\nAction taken:     \
+                Process killed\nCPU:              48 seconds cpu time over 48 seconds (100% cpu average),\n                  exceeding \
+                limit of 80% cpu over 60 seconds\nFootprint:        91.48 MB\n";
+    assert_eq!(crate::detect(text.as_bytes()), crate::Detected::AppleSamples);
+    let report = parse(text);
+    assert_eq!((report.event.as_deref(), report.process.pid), (Some("cpu usage"), Some(7)));
+    let field =
+        |key: &str| report.fields.iter().find(|field| field.key == key).map(|field| field.value.as_str());
+    assert_eq!(
+        field("CPU"),
+        Some(
+            "48 seconds cpu time over 48 seconds (100% cpu average), exceeding limit of 80% cpu over 60 seconds"
+        )
+    );
+    assert_eq!(field("Footprint"), Some("91.48 MB"));
+    let ips = crate::parse(
+        b"{\"bug_type\":\"202\",\"name\":\"Shop\"}\nEvent:            wakeups\nWakeups:          45001 wakeups\n",
+        &Limits::default(),
+    )
+    .unwrap();
+    assert_eq!((ips.source, ips.event.as_deref()), (Source::AppleSamples, Some("wakeups")));
 }

@@ -82,6 +82,16 @@ fn panics_by_their_words() {
             "\"userspace watchdog timeout: no successful checkins from thermalmonitord in 120 seconds\"",
             "Kernel panic: a system service did not answer: the watchdog restarted the device (thermalmonitord)",
         ),
+        (
+            "userspace watchdog timeout: no successful checkins from WindowServer",
+            "Kernel panic: a system service did not answer: the watchdog restarted the device (WindowServer)",
+        ),
+        ("SEP monitor error: x", "Kernel panic: the Secure Enclave (SEP) failed"),
+        (
+            "Unaligned kernel data abort. at pc 0x1",
+            "Kernel panic: the kernel accessed memory at an address that is not aligned",
+        ),
+        ("Cannot grow ipc space beyond 7", "Kernel panic: the table of ports was full"),
         ("\"DCP PANIC - apt firmware\"", "Kernel panic: the display coprocessor (DCP) failed"),
         ("Kernel SError", "Kernel panic: a bus error of the hardware (SError)"),
         (
@@ -131,6 +141,10 @@ fn hangs_and_limits() {
     );
     assert!(text.contains("went over a limit of 150 wakeups per second over 300 seconds"), "{text}");
     assert!(text.contains("the process went on") && text.contains("ends in `hash`"), "{text}");
+    let next = |report: &Report| explain(report).next_steps.join(" ");
+    assert!(next(&report).contains("what the heaviest stack waits for"));
+    let without = Report { process: process("Shop", 1, None), ..report.clone() };
+    assert!(!next(&without).contains("heaviest stack"), "advice on what is not there");
     report.event = Some("hang".to_owned());
     let (_, title, text) = said(&report);
     assert_eq!(title, "Hang: Shop [7] did not react for 7.23s");
@@ -179,6 +193,12 @@ fn snapshots_and_other_kinds() {
     assert_eq!(said(&report).1, "A snapshot of all processes: nothing crashed: buttons");
     report.event = Some("forced reset".to_owned());
     assert!(said(&report).1.starts_with("The device was reset by force"));
+    report.fields.clear();
+    report.exception = Some(Exception { message: Some("btn_rst".to_owned()), ..Exception::default() });
+    let (_, title, text) = said(&report);
+    assert_eq!(title, "The device was reset by force: its buttons were held until it went off");
+    assert!(text.contains("Panic: btn_rst"), "{text}");
+    report.exception = None;
     report.source = Source::AppleIpsOther;
     report.fields = fields(&[("restore_error", "78")]);
     let (rule, title, text) = said(&report);
