@@ -440,7 +440,7 @@ mod tests {
         assert!(sections[1].text.contains("Mine says:") && sections[1].text.contains("panicFlags"));
         // With real lines inside, and cut.
         let (said, ..) =
-            message("\"panicString\" : \"panic(cpu 1 caller 0x1): initproc exited\nDebugger mess");
+            message("\"panicString\" : \"panic(cpu 1 caller 0x1): initproc exited\nDebugger message: pa");
         assert_eq!(said.as_deref(), Some("initproc exited"));
         let (said, ..) = message("panic(...): SMC PANIC - x\nS.sensor array 0");
         assert_eq!(said.as_deref(), Some("SMC PANIC - x\nS.sensor array 0"));

@@ -90,8 +90,8 @@ impl Reader<'_> {
 
     /// `Thread 0x3316  DispatchQueue "com.apple.main-thread"(1)  1000 samples (1-1000)  priority 46 (base 46)`.
     fn is_thread(&self, trimmed: &str) -> bool {
-        let in_process = matches!(self.block, Block::Process | Block::Images);
-        let rest = trimmed.strip_prefix("Thread 0x").filter(|_| in_process);
+        let in_body = self.block != Block::Header;
+        let rest = trimmed.strip_prefix("Thread 0x").filter(|_| in_body);
         rest.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_hexdigit()))
     }
 

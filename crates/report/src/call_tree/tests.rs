@@ -200,3 +200,15 @@ fn a_limit_without_any_stack() {
     .unwrap();
     assert_eq!((ips.source, ips.event.as_deref()), (Source::AppleSamples, Some("wakeups")));
 }
+
+#[test]
+fn a_threads_rows_are_no_part_of_the_heaviest_stack() {
+    let report = parse(
+        "Command: Shop\nEvent: hang\n\nHeaviest stack for the main thread of the target process:\n  10  main + 12 (Shop + 12) [0x10000000c]\n  \
+         10  sleep + 44 (libsystem_c.dylib + 44) [0x1a000002c]\n\nThread 0x12345 (Main Thread):\n  10  start + 12\n    10  main + 12 (Shop \
+         + 12) [0x10000000c]\n",
+    );
+    let process = &report.process;
+    assert_eq!(process.backtraces[0].frames.len(), 2);
+    assert_eq!((process.trees.len(), process.trees[0].nodes.len()), (1, 2));
+}

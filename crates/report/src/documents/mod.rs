@@ -38,15 +38,16 @@ pub fn documents(input: &[u8]) -> Vec<Document<'_>> {
         _ if !is_text => Vec::new(),
         Some(b'{') if !pasted::is_block_mark(head) => {
             if let Some(payloads) = metrickit::diagnostics(input, start) {
-                let mut lines = LineCount { text: input, at: 0, line: 1 };
-                let document = |(at, bytes)| Document { line: lines.number_at(at), bytes: Cow::Owned(bytes) };
-                return payloads.into_iter().map(document).collect();
+                return payloads_of(input, payloads);
             }
             json::starts(input, start)
         }
         Some(b'[') => {
             if let Some(items) = json::items(input, start) {
                 return borrowed(input, items.into_iter());
+            }
+            if let Some(payloads) = metrickit::diagnostics(input, start) {
+                return payloads_of(input, payloads);
             }
             // Lines of logs begin with brackets too.
             text_starts(input)
@@ -60,6 +61,12 @@ pub fn documents(input: &[u8]) -> Vec<Document<'_>> {
         }
     };
     borrowed(input, parts(input.len(), &starts))
+}
+
+fn payloads_of(input: &[u8], payloads: Vec<(usize, Vec<u8>)>) -> Vec<Document<'_>> {
+    let mut lines = LineCount { text: input, at: 0, line: 1 };
+    let document = |(at, bytes)| Document { line: lines.number_at(at), bytes: Cow::Owned(bytes) };
+    payloads.into_iter().map(document).collect()
 }
 
 /// Where the reports of a text begin. Only crash reports are divided: in those of other kinds the lines that begin a report

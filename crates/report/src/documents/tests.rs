@@ -206,6 +206,19 @@ fn each_diagnostic_of_a_payload_is_a_report() {
     let kept = |report: &Report| report.fields.iter().any(|field| field.key == "note");
     assert_eq!(reports.iter().map(kept).collect::<Vec<_>>(), [true, false, false]);
     assert_eq!(documents.iter().map(|document| document.line).collect::<Vec<_>>(), [1, 5, 7]);
+    // Payloads in a list, in what a service put around them, and metrics beside them.
+    let list = format!(
+        "[{payload},\n{{\"timeStampBegin\":\"2024-01-02\",\"timeStampEnd\":\"2024-01-03\",\"cpuMetrics\":{{\"cumulativeCPUTime\":\"7 sec\"}}}}]"
+    );
+    let wrapped = format!("{{\"customer\":\"7\",\"payloads\":{list}}}");
+    for (text, around) in [(&list, false), (&wrapped, true)] {
+        let reports: Vec<_> = super::documents(text.as_bytes()).iter().map(read).collect();
+        assert_eq!(reports.len(), 4);
+        assert_eq!(reports[3].time.as_deref(), Some("2024-01-03"));
+        assert!(reports[3].fields.iter().any(|field| field.value == "7 sec"));
+        let of_customer = |report: &Report| report.fields.iter().any(|field| field.key == "customer");
+        assert_eq!(reports.iter().map(of_customer).collect::<Vec<_>>(), [around, false, false, false]);
+    }
     // Of one there is nothing to divide, and what is cut is read as far as it goes.
     for end in (1..payload.len()).filter(|end| payload.is_char_boundary(*end)) {
         let whole: Vec<u8> = super::documents(&payload.as_bytes()[..end])

@@ -155,9 +155,13 @@ fn sampled(facts: &Facts<'_>, draft: &mut Draft) {
             Some(_) => format!("Samples of {who}{others}: the main thread did one thing all the time"),
             None => format!("Samples of {who}{others}: nothing crashed"),
         },
-        format!(
-            "Somebody sampled the stacks of {who}{others} while they ran; the report has {trees} call trees."
-        ),
+        match trees {
+            0 => format!(
+                "Somebody sampled the stacks of {who}{others}; of them the report has the heaviest one."
+            ),
+            1 => format!("Somebody sampled the stacks of {who}{others}; the report has 1 call tree."),
+            _ => format!("Somebody sampled the stacks of {who}{others}; the report has {trees} call trees."),
+        },
     );
     if let Some(total) = stuck {
         draft.say(format!("In all {total} samples the main thread was below the same call, and did not wait for events: it did not answer in that time."));
