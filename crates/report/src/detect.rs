@@ -53,7 +53,7 @@ pub enum Detected {
 }
 
 /// How much of the input is looked at.
-const SNIFFED: usize = 256 << 10;
+pub(crate) const SNIFFED: usize = 256 << 10;
 
 /// How much is looked at to tell text from binary files.
 const LOOKED_AT_FOR_ZEROS: usize = 4096;

@@ -212,3 +212,12 @@ fn a_threads_rows_are_no_part_of_the_heaviest_stack() {
     assert_eq!(process.backtraces[0].frames.len(), 2);
     assert_eq!((process.trees.len(), process.trees[0].nodes.len()), (1, 2));
 }
+
+#[test]
+fn a_report_that_somebody_indented_by_tabs() {
+    for text in [SAMPLE, SPINDUMP] {
+        let indented: String = text.lines().map(|line| format!("\t{line}\n")).collect();
+        let documents = crate::documents(indented.as_bytes());
+        assert_eq!(&*documents[0].bytes, text.as_bytes());
+    }
+}

@@ -1,12 +1,14 @@
 //! Where in an input reports begin and end: several may stand in one file, and people paste them into mails and issues.
 
 mod json;
+mod mail;
 mod metrickit;
 mod pasted;
 #[cfg(test)]
 mod tests;
 mod text;
 
+use crate::detect::{SNIFFED, detect_text};
 use crate::read::start_of;
 use crate::{Detected, detect, runtimes};
 use std::borrow::Cow;
@@ -27,9 +29,28 @@ const MAX_DOCUMENTS: usize = 1_000_000;
 /// Divides an input into its reports: one as a rule, and never none. Together they are all of the input, but where it is a
 /// JSON array of reports, or a payload of MetricKit: of that each diagnostic is a report.
 ///
-/// Text that was pasted into a mail or an issue is given without the marks of a quotation, fences and the escapes of HTML.
+/// Text that was pasted into a mail or an issue is given without the marks of a quotation, fences and the escapes of HTML, bodies
+/// of mails without their encoding, and UTF-16 as UTF-8.
 /// Bytes of which nothing is known are one report, and so is text of another kind than crash reports.
 pub fn documents(input: &[u8]) -> Vec<Document<'_>> {
+    match utf16(input).map(String::into_bytes).or_else(|| mail::decoded(input)) {
+        Some(text) => documents_within(&text).into_iter().map(Document::into_owned).collect(),
+        None => documents_within(input),
+    }
+}
+
+/// Text in UTF-16, which PowerShell and editors of Windows write, as UTF-8.
+fn utf16(input: &[u8]) -> Option<String> {
+    let (bytes, read): (_, fn([u8; 2]) -> u16) = match input.split_at_checked(2)? {
+        (b"\xff\xfe", rest) => (rest, u16::from_le_bytes),
+        (b"\xfe\xff", rest) => (rest, u16::from_be_bytes),
+        _ => return None,
+    };
+    let units = bytes.as_chunks().0.iter().map(|pair| read(*pair));
+    Some(char::decode_utf16(units).map(|unit| unit.unwrap_or(char::REPLACEMENT_CHARACTER)).collect())
+}
+
+fn documents_within(input: &[u8]) -> Vec<Document<'_>> {
     let start = start_of(input);
     let rest = input.get(start..).unwrap_or_default();
     let head = rest.get(..4096).unwrap_or(rest);
@@ -40,7 +61,10 @@ pub fn documents(input: &[u8]) -> Vec<Document<'_>> {
             if let Some(payloads) = metrickit::diagnostics(input, start) {
                 return payloads_of(input, payloads);
             }
-            json::starts(input, start)
+            let mut starts = json::starts(input, start);
+            // Blanks before it are of the first.
+            starts.iter_mut().take(1).for_each(|first| *first = 0);
+            starts
         }
         Some(b'[') => {
             if let Some(items) = json::items(input, start) {
@@ -63,6 +87,23 @@ pub fn documents(input: &[u8]) -> Vec<Document<'_>> {
     borrowed(input, parts(input.len(), &starts))
 }
 
+/// Where the part of a long log begins that a report is in; `None` where it is near the beginning, or nowhere.
+fn behind_a_log(text: &[u8]) -> Option<usize> {
+    /// What a report is known by may lie over the border of two parts.
+    const OVERLAP: usize = 16 << 10;
+    if text.len() <= SNIFFED || detect(text) != Detected::Unknown {
+        return None;
+    }
+    let parts = (0..text.len()).step_by(SNIFFED - OVERLAP).skip(1);
+    // Whole lines only: half of one may look like another.
+    let lines = parts.filter_map(|at| Some(at + memchr::memchr(b'\n', text.get(at..)?)? + 1));
+    let mut known = lines.filter(|at| {
+        let part = text.get(*at..).unwrap_or_default();
+        detect_text(part.get(..SNIFFED).unwrap_or(part)) != Detected::Unknown
+    });
+    known.next()
+}
+
 fn payloads_of(input: &[u8], payloads: Vec<(usize, Vec<u8>)>) -> Vec<Document<'_>> {
     let mut lines = LineCount { text: input, at: 0, line: 1 };
     let document = |(at, bytes)| Document { line: lines.number_at(at), bytes: Cow::Owned(bytes) };
@@ -72,7 +113,14 @@ fn payloads_of(input: &[u8], payloads: Vec<(usize, Vec<u8>)>) -> Vec<Document<'_
 /// Where the reports of a text begin. Only crash reports are divided: in those of other kinds the lines that begin a report
 /// stand for each of many processes and threads.
 fn text_starts(text: &[u8]) -> Vec<usize> {
+    if let Some(at) = behind_a_log(text) {
+        let rest = text.get(at..).unwrap_or_default();
+        return text_starts(rest).into_iter().map(|start| start + at).collect();
+    }
     let (starts, is_known) = text::starts(text);
+    if !is_known && let Some(at) = json::within(text) {
+        return json::starts(text, at);
+    }
     // Which kind it is takes longer to find out than how many there are.
     if is_known && starts == [0] {
         return starts;
@@ -88,11 +136,13 @@ fn text_starts(text: &[u8]) -> Vec<usize> {
     }
 }
 
-/// The ranges from each start to the next; the first from the very beginning.
+/// The ranges from each start to the next; where there is none, all of it.
 fn parts(length: usize, starts: &[usize]) -> impl Iterator<Item = std::ops::Range<usize>> {
+    // Words before a report in JSON are none of it.
+    let first = starts.first().copied().unwrap_or_default();
     let starts = starts.get(1..).unwrap_or_default();
     let starts = starts.get(..MAX_DOCUMENTS.min(starts.len())).unwrap_or_default();
-    let begins = std::iter::once(0).chain(starts.iter().copied());
+    let begins = std::iter::once(first).chain(starts.iter().copied());
     let ends = starts.iter().copied().chain(std::iter::once(length));
     begins.zip(ends).map(|(begin, end)| begin..end)
 }
@@ -114,6 +164,12 @@ fn owned(cleaned: &[u8], starts: &[usize]) -> Vec<Document<'static>> {
         bytes: Cow::Owned(cleaned.get(range).unwrap_or_default().to_vec()),
     };
     parts(cleaned.len(), starts).map(document).collect()
+}
+
+impl Document<'_> {
+    fn into_owned(self) -> Document<'static> {
+        Document { bytes: Cow::Owned(self.bytes.into_owned()), line: self.line }
+    }
 }
 
 /// Counts lines from place to place: a log may have a report in each.
