@@ -70,13 +70,14 @@ const MAGICS: [(&[u8], &str); 5] = [
 ];
 
 /// Words that occur together in JSON reports of each kind. The first that fits decides, so the surest come first.
-const JSON_WORDS: [(&[&str], Detected); 14] = [
+const JSON_WORDS: [(&[&str], Detected); 15] = [
     (&["\"crashDiagnostics\""], Detected::MetricKit),
     (&["\"hangDiagnostics\""], Detected::MetricKit),
     (&["\"cpuExceptionDiagnostics\""], Detected::MetricKit),
     (&["\"diskWriteExceptionDiagnostics\""], Detected::MetricKit),
     (&["\"appLaunchDiagnostics\""], Detected::MetricKit),
     (&["\"callStackRootFrames\""], Detected::MetricKit),
+    (&["\"callStackTree\"", "\"diagnosticMetaData\""], Detected::MetricKit),
     (&["\"bug_type\""], Detected::AppleIps),
     (&["\"usedImages\""], Detected::AppleIps),
     (&["\"procName\""], Detected::AppleIps),
@@ -295,6 +296,7 @@ mod tests {
             (b"0   App  0x1234 main + 1\n", Detected::AppleText),
             (b"{\"bug_type\":\"309\"}", Detected::AppleIps),
             (b"{\"callStackTree\":{\"callStackRootFrames\":[]}}", Detected::MetricKit),
+            (b"{\"diagnosticMetaData\":{},\"callStackTree\":{\"callStacks\":[]}}", Detected::MetricKit),
             (b"{\"timeStampBegin\":1,\"cpuMetrics\":{}}", Detected::MetricKit),
             (b"\n*** Program crashed: Illegal instruction ***\n", Detected::SwiftBacktrace),
             (b"panic(cpu 0 caller 0x1): \"x\"\n", Detected::ApplePanic),

@@ -94,7 +94,8 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<(Thrown, String)> {
     let from_member = || {
         let thrown = from_field(facts.report)?;
         let reason = thrown.reason.as_deref().unwrap_or("none");
-        let line = format!("exceptionReason: {}, reason: {reason}", thrown.name);
+        let name = if thrown.name.is_empty() { "" } else { ", " };
+        let line = format!("exceptionReason: {}{name}reason: {reason}", thrown.name);
         Some((thrown, line))
     };
     said.or_else(from_member)

@@ -52,6 +52,9 @@ fn memory_events() {
     assert!(text.contains("more memory than the system allows a process"), "{text}");
     assert!(text.contains("Photos [7] held most (900.0 MB); all together held 1.66 GB"), "{text}");
     assert!(text.contains("memoryStatus: 10.0 MB free"), "{text}");
+    let mut pages = report.clone();
+    (pages.process.memory, pages.process.fields) = (None, fields(&[("rpages", "200000")]));
+    assert_eq!(said(&pages).1, "The system ended Shop [7] for memory: per-process-limit, 200000 pages");
     report.processes[0].kill_reason = Some("vm-pageshortage".to_owned());
     let (_, title, text) = said(&report);
     assert_eq!(title, "The system ended 2 processes for memory: per-process-limit and vm-pageshortage");

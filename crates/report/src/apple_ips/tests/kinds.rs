@@ -158,3 +158,13 @@ fn a_forced_reset_has_the_kernels_words_too() {
     assert!(report.process.images.iter().any(|image| image.name == "com.example.Platform"));
     assert_eq!(report.processes[0].threads.len(), 1);
 }
+
+#[test]
+fn the_size_of_a_page_may_stand_outside() {
+    let report = of_type(
+        "298",
+        r#"{"pageSize":16384,"largestProcess":"a","processes":[{"name":"a","pid":7,"rpages":3}]}"#,
+    );
+    let all = std::iter::once(&report.process).chain(&report.processes);
+    assert!(all.into_iter().any(|process| process.memory == Some(3 * 16384)));
+}
