@@ -9,7 +9,7 @@ const BOTH: &str =
     "Compare both accesses and what protects them: one lock, or atomic operations, for all of them.";
 const ALLOCATED: &str = "Compare the stack of the access with the one of the allocation and its size.";
 
-pub(in crate::explain) static FINDINGS: [Finding; 58] = [
+pub(in crate::explain) static FINDINGS: [Finding; 63] = [
     (
         "Invalid read of freed memory",
         "Memory of the heap was read after it had been freed.",
@@ -105,6 +105,31 @@ pub(in crate::explain) static FINDINGS: [Finding; 58] = [
         "A signal ended the program while Valgrind watched it.",
         "What Valgrind reported before, as a rule.",
         "Look at the first error of the log.",
+    ),
+    (
+        "Use After Free",
+        "Memory of the heap was used after it had been freed.",
+        "A pointer or reference that outlives what it points to.",
+        USED_FREED,
+    ),
+    ("Double Free", "A block was freed twice.", "Two owners free the same block.", USED_FREED),
+    (
+        "Invalid (Wild) Free",
+        "An address was freed that no allocation gave.",
+        "A pointer into a block, to a local variable or to a global one.",
+        "Look at where the pointer comes from.",
+    ),
+    (
+        "Buffer Overflow",
+        "Memory behind the end of a block of the heap was accessed.",
+        "An index or length that is not checked against the block's size.",
+        ALLOCATED,
+    ),
+    (
+        "Buffer Underflow",
+        "Memory before the start of a block of the heap was accessed.",
+        "A negative index.",
+        ALLOCATED,
     ),
     (
         "heap-use-after-free",
