@@ -21,9 +21,16 @@ impl Process {
 }
 
 fn image_of(index: &ImageIndex<'_>, frame: &Frame) -> Option<usize> {
-    let address = frame.address.map(FrameAddress::raw)?;
-    let load_address = frame.image_offset.and_then(|offset| address.checked_sub(offset));
-    index.find(address, frame.image_name.as_deref(), load_address)
+    let address = frame.address?;
+    let name = frame.image_name.as_deref();
+    let stated = address.raw();
+    let load_address = frame.image_offset.and_then(|offset| stated.checked_sub(offset));
+    // Where an image's last instruction calls what does not come back, the address is the one behind it.
+    let call = match address {
+        FrameAddress::Return(_) if name.is_none() && load_address.is_none() => stated.checked_sub(1),
+        _ => None,
+    };
+    call.and_then(|call| index.find(call, None, None)).or_else(|| index.find(stated, name, load_address))
 }
 
 /// Looks addresses up among a report's images.
@@ -191,6 +198,28 @@ mod tests {
         assert_eq!(at(&images, 0x3000, None).unwrap(), "outer");
         assert_eq!(at(&images, 0x9000, None), None);
         assert_eq!(at(&images, 0xfff, None), None);
+    }
+
+    #[test]
+    fn an_address_behind_an_images_last_call_is_that_images() {
+        let images = vec![image("first", 0x1000, Some(0x2000)), image("second", 0x2000, Some(0x3000))];
+        let frame = |address, name: Option<&str>| Frame {
+            address: Some(address),
+            image_name: name.map(str::to_owned),
+            ..Frame::new(0)
+        };
+        let at = Avma::new(0x2000);
+        let frames = vec![
+            frame(FrameAddress::Exact(at), None),
+            frame(FrameAddress::Return(at), None),
+            frame(FrameAddress::Return(at), Some("second")),
+            frame(FrameAddress::Return(Avma::new(0x1000)), None),
+        ];
+        let thread = crate::Thread { frames, ..crate::Thread::default() };
+        let mut process = Process { images, threads: vec![thread], ..Process::default() };
+        process.place_frames();
+        let found: Vec<_> = process.threads[0].frames.iter().map(|frame| frame.image).collect();
+        assert_eq!(found, [Some(1), Some(0), Some(1), Some(0)]);
     }
 
     #[test]

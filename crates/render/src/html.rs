@@ -50,7 +50,9 @@ pub fn index_entry(analysis: &Analysis, input: &str) -> io::Result<Vec<u8>> {
     let directory = common_directory(&analysis.report);
     let place = where_lines(&analysis.report, directory.as_deref()).into_iter().next().unwrap_or_default();
     writeln!(out, "{}</a>", Prose(&analysis.explanation.title))?;
-    writeln!(out, "<p><code>{}</code></p>", Text(&shortened(&place)))?;
+    if !place.is_empty() {
+        writeln!(out, "<p><code>{}</code></p>", Text(&shortened(&place)))?;
+    }
     let (class, whose) = (verdict_class(analysis), whose(analysis));
     writeln!(out, "<p><span class=\"badge {class}\">{}</span></p>", Text(&whose))?;
     writeln!(out, "<p class=\"faint\">{} · {}</p></li>", Text(input), Text(&subject(&analysis.report)))?;
@@ -480,6 +482,14 @@ mod tests {
             "in <code>-[A b]</code> (A.m:1) and <code>f&lt;int&gt;</code>"
         );
         assert_eq!(prose("no code, one ` alone"), "no code, one ` alone");
+    }
+
+    /// A class without a style was how call trees came to widen the page.
+    #[test]
+    fn the_boxes_that_scroll_have_a_style() {
+        for class in ["scroll", "tree", "fields", "registers", "badge", "index"] {
+            assert!(STYLE.contains(&format!(".{class} ")), "{class}");
+        }
     }
 
     #[test]

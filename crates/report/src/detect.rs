@@ -53,7 +53,7 @@ pub enum Detected {
 }
 
 /// How much of the input is looked at.
-const SNIFFED: usize = 256 << 10;
+pub(crate) const SNIFFED: usize = 256 << 10;
 
 /// How much is looked at to tell text from binary files.
 const LOOKED_AT_FOR_ZEROS: usize = 4096;
@@ -70,13 +70,14 @@ const MAGICS: [(&[u8], &str); 5] = [
 ];
 
 /// Words that occur together in JSON reports of each kind. The first that fits decides, so the surest come first.
-const JSON_WORDS: [(&[&str], Detected); 14] = [
+const JSON_WORDS: [(&[&str], Detected); 15] = [
     (&["\"crashDiagnostics\""], Detected::MetricKit),
     (&["\"hangDiagnostics\""], Detected::MetricKit),
     (&["\"cpuExceptionDiagnostics\""], Detected::MetricKit),
     (&["\"diskWriteExceptionDiagnostics\""], Detected::MetricKit),
     (&["\"appLaunchDiagnostics\""], Detected::MetricKit),
     (&["\"callStackRootFrames\""], Detected::MetricKit),
+    (&["\"callStackTree\"", "\"diagnosticMetaData\""], Detected::MetricKit),
     (&["\"bug_type\""], Detected::AppleIps),
     (&["\"usedImages\""], Detected::AppleIps),
     (&["\"procName\""], Detected::AppleIps),
@@ -95,8 +96,9 @@ const MAX_METADATA: usize = 4096;
 const METRICS: [&str; 2] = ["\"timeStampBegin\"", "Metrics\""];
 
 /// Beginnings of lines by which text reports of other kinds are known. The first line that has one decides.
-const TEXT_LINES: [(&str, Detected); 13] = [
+const TEXT_LINES: [(&str, Detected); 14] = [
     (panic_text::PANIC, Detected::ApplePanic),
+    (panic_text::MEMBER, Detected::ApplePanic),
     ("*** Panic Report ***", Detected::ApplePanic),
     (jetsam_text::JETSAM, Detected::AppleJetsamText),
     ("*** Program crashed:", Detected::SwiftBacktrace),
@@ -210,7 +212,7 @@ pub(crate) fn detect_text(text: &[u8]) -> Detected {
         if let Some((_, detected)) = other {
             return *detected;
         }
-        if call_tree::is_threads_row(start) {
+        if call_tree::is_threads_row(start) || call_tree::is_event(start) {
             return Detected::AppleSamples;
         }
         // Its rows look like Apple's.
@@ -297,6 +299,7 @@ mod tests {
             (b"0   App  0x1234 main + 1\n", Detected::AppleText),
             (b"{\"bug_type\":\"309\"}", Detected::AppleIps),
             (b"{\"callStackTree\":{\"callStackRootFrames\":[]}}", Detected::MetricKit),
+            (b"{\"diagnosticMetaData\":{},\"callStackTree\":{\"callStacks\":[]}}", Detected::MetricKit),
             (b"{\"timeStampBegin\":1,\"cpuMetrics\":{}}", Detected::MetricKit),
             (b"\n*** Program crashed: Illegal instruction ***\n", Detected::SwiftBacktrace),
             (b"panic(cpu 0 caller 0x1): \"x\"\n", Detected::ApplePanic),

@@ -6,6 +6,7 @@
 
 use crate::Limits;
 use crate::apple_text::hex_value;
+use crate::json;
 use crate::notes::Notes;
 use crate::stack::{Origin, settle, unsettled};
 use backtrail_core::{Avma, ImageId};
@@ -16,13 +17,64 @@ use backtrail_model::{
 /// The line by which a panic is known.
 pub(crate) const PANIC: &str = "panic(cpu ";
 
+/// Whether a text is the kernel's own about a panic.
+pub(crate) fn is(text: &str) -> bool {
+    text.trim_start().starts_with("panic(")
+}
+
+/// The member of Apple's JSON that holds the kernel's text, as people cut it out of there.
+pub(crate) const MEMBER: &str = "\"panicString\"";
+
 /// Reads a panic that is all of the input.
 pub(crate) fn read(text: &str, limits: &Limits) -> Report {
     let mut report = Report { source: Source::ApplePanic, ..Report::default() };
     let mut notes = Notes::new(limits.max_notes);
-    add(&mut report, text, limits, &mut notes);
+    match member(text) {
+        Some((before, panic, behind)) => {
+            neighbours(&mut report, before);
+            neighbours(&mut report, behind);
+            add(&mut report, &json::decode(panic.as_bytes()), limits, &mut notes);
+            let around = format!("{}\n{}", before.trim_end(), behind.trim());
+            if !around.trim().is_empty() {
+                let title = "Text around the panic".to_owned();
+                report.sections.push(Section { title, text: around.trim_matches('\n').to_owned() });
+            }
+        }
+        None => add(&mut report, text, limits, &mut notes),
+    }
     report.notes = notes.finish();
     report
+}
+
+/// The kernel's text out of a member of JSON that stands alone: what is before it, it as it is written, what is behind it.
+fn member(text: &str) -> Option<(&str, &str, &str)> {
+    let (before, rest) = text.split_once(MEMBER)?;
+    let (_, panic) = rest.trim_start().strip_prefix(':')?.split_once('"')?;
+    // Its lines may be real ones, and words in quotes stand in them: it ends where a line does.
+    let ends = panic.match_indices('"').find(|(at, _)| {
+        let behind = panic.get(at + 1..).unwrap_or_default().trim_start_matches([' ', '\t', '\r']);
+        let escapes = panic.get(..*at).unwrap_or_default();
+        let is_escaped = escapes.len() - escapes.trim_end_matches('\\').len();
+        is_escaped % 2 == 0 && (behind.is_empty() || behind.starts_with([',', '}', '\n']))
+    });
+    let end = ends.map_or(panic.len(), |(at, _)| at);
+    Some((before, panic.get(..end)?, panic.get(end + 1..).unwrap_or_default()))
+}
+
+/// The members that people leave beside it: `"build" : "iPhone OS 14.7.1 (18G82)",`.
+fn neighbours(report: &mut Report, text: &str) {
+    for line in text.lines() {
+        let Some((name, value)) = line.trim().strip_prefix('"').and_then(|line| line.split_once('"')) else {
+            continue;
+        };
+        let value = value.trim_start().trim_start_matches(':').trim().trim_end_matches(',').trim_matches('"');
+        match name {
+            "build" | "os_version" => fill(&mut report.os, value),
+            "product" => fill(&mut report.device, value),
+            "date" | "timestamp" => fill(&mut report.time, value),
+            _ => {}
+        }
+    }
 }
 
 /// Adds what a panic's text says to a report.
@@ -56,7 +108,8 @@ pub(crate) fn add(report: &mut Report, text: &str, limits: &Limits, notes: &mut 
 
 /// The panic's words: what stands behind `panic(cpu 0 caller 0x…): `, up to where the stack or a block of lines begins.
 fn message(text: &str) -> Option<String> {
-    let (_, rest) = text.split_once(PANIC)?;
+    // People leave out what stands in the parentheses.
+    let (_, rest) = text.split_once(PANIC).or_else(|| text.trim_start().split_once("panic("))?;
     let (_, rest) = rest.split_once("): ").or_else(|| rest.split_once(") : "))?;
     let end = [
         "\n\n",
@@ -88,7 +141,7 @@ struct Reader<'r, 'l> {
 }
 
 /// Lines `Key: value` that are worth a field of their own.
-const FIELDS: [&str; 16] = [
+const FIELDS: [&str; 15] = [
     "BSD process name corresponding to current thread",
     "Boot args",
     "Kernel slide",
@@ -104,7 +157,6 @@ const FIELDS: [&str; 16] = [
     "iBoot version",
     "secure boot?",
     "Total cpu_usage",
-    "Panicked task",
 ];
 
 impl Reader<'_, '_> {
@@ -153,7 +205,7 @@ impl Reader<'_, '_> {
 
     /// `RAX: 0x00000000000000be, RBX: 0x0…`: the state in which the kernel trapped.
     fn registers(&mut self, line: &str) {
-        if !self.stacks.is_empty() || self.registers.len() >= 128 {
+        if !self.stacks.is_empty() || self.registers.len() >= 128 || line.starts_with("Memory ID:") {
             return;
         }
         for part in line.split([',', ' ']).filter(|part| !part.is_empty()).collect::<Vec<_>>().windows(2) {
@@ -179,6 +231,10 @@ impl Reader<'_, '_> {
         }
         if line == "*** Panic Report ***" && previous.ends_with(|c: char| c.is_ascii_digit()) {
             fill(&mut report.time, previous);
+        }
+        // The task's address stands before the colon.
+        if let Some(task) = line.strip_prefix("Panicked task ") {
+            field(report, "Panicked task", task, self.limits);
         }
         if let Some((key, value)) = line.split_once(':').map(|(key, value)| (key.trim(), value.trim())) {
             match key {
@@ -299,7 +355,7 @@ fn frame(line: &str) -> Option<Frame> {
 
 /// `com.example.driver(1.5.2)[F452C9FD-94A1-366D-BF2F-89BDDDA08364]@0xffffff7f811de000->0xffffff7f8121bfff`.
 fn kext(line: &str) -> Option<Image> {
-    let (name, rest) = line.split_once('(')?;
+    let (name, rest) = line.trim_start_matches("dependency:").split_once('(')?;
     let (version, rest) = rest.split_once(")[")?;
     let (id, rest) = rest.split_once("]@")?;
     let (low, high) = rest.split_once("->")?;
@@ -361,10 +417,32 @@ mod tests {
         assert_eq!(thread.frames.len(), 2);
         assert!(thread.frames.iter().all(|frame| frame.image == Some(0)));
         assert!(thread.name.as_deref().unwrap().contains("tid: 391"));
-        let message = report.exception.unwrap().message.unwrap();
+        let message = report.exception.as_ref().unwrap().message.as_deref().unwrap();
         assert_eq!(message, "\"DCP PANIC - apt firmware\" @IOMFB.cpp:12");
+        let task = report.fields.iter().find(|field| field.key == "Panicked task").unwrap();
+        assert_eq!(task.value, "0xffffffe1: 9 pages, 2 threads: pid 0: kernel_task");
         for end in 0..text.len() {
             read(&text[..end], &Limits::default());
         }
+    }
+
+    #[test]
+    fn a_member_that_was_cut_out_of_its_json() {
+        let message = |text: &str| {
+            let report = read(text, &Limits::default());
+            (report.exception.and_then(|exception| exception.message), report.device, report.sections)
+        };
+        let text = "Mine says:\n  \"product\" : \"iPhone10,3\",\n  \"panicString\" : \"panic(cpu 1 caller 0x1): \\\"SEP monitor error\\\" \
+                    @a.cpp:7\\nDebugger message: panic\\n\",\n  \"panicFlags\" : \"0x2\"\n";
+        let (said, device, sections) = message(text);
+        assert_eq!(said.as_deref(), Some("\"SEP monitor error\" @a.cpp:7"));
+        assert_eq!(device.as_deref(), Some("iPhone10,3"));
+        assert!(sections[1].text.contains("Mine says:") && sections[1].text.contains("panicFlags"));
+        // With real lines inside, and cut.
+        let (said, ..) =
+            message("\"panicString\" : \"panic(cpu 1 caller 0x1): initproc exited\nDebugger message: pa");
+        assert_eq!(said.as_deref(), Some("initproc exited"));
+        let (said, ..) = message("panic(...): SMC PANIC - x\nS.sensor array 0");
+        assert_eq!(said.as_deref(), Some("SMC PANIC - x\nS.sensor array 0"));
     }
 }

@@ -57,3 +57,39 @@ fn a_file_of_a_real_app() {
         "\tat android.support.constraint.ConstraintLayout.void init(android.util.AttributeSet)(ConstraintLayout.java:440)\n"
     );
 }
+
+#[test]
+fn a_source_file_may_have_parentheses() {
+    let mapping = Mapping::new(
+        b"shop.Cart -> c:\n  7:7:void add(int):200:200 -> a\n  8:9:int sum():30:31 -> a\n".as_slice(),
+    )
+    .unwrap();
+    let found = mapping.retrace("\tat c.a(:app@12 (060-33):9) ~[x.jar:?]\n\tat c.a(S:7) (native)\n", false);
+    assert_eq!(
+        found,
+        "\tat shop.Cart.sum(Cart.java:31) ~[x.jar:?]\n\tat shop.Cart.add(Cart.java:200) (native)\n"
+    );
+}
+
+#[test]
+fn what_the_compiler_made_up_is_no_frame() {
+    let mapping = "# {'id':'com.android.tools.r8.mapping','version':'1.0'}\nshop.Cart$$Lambda -> l:\n  void run() -> a\n    # \
+                   {'id':'com.android.tools.r8.synthesized'}\nshop.Cart -> c:\n  2:2:void pay():9 -> a\n";
+    let mapping = Mapping::new(mapping.as_bytes()).unwrap();
+    assert_eq!(
+        mapping.retrace("\tat c.a(S:2)\n\tat l.a(Unknown Source)\n", false),
+        "\tat shop.Cart.pay(Cart.java:9)\n"
+    );
+}
+
+#[test]
+fn candidates_with_callers_of_their_own_stand_by_their_place() {
+    let mapping = "shop.Cart -> c:\n  1:1:void a.In.one(int):10:10 -> x\n  1:1:void add(int):11 -> x\n  2:2:void add(int):12 -> x\n  \
+                   1:1:void a.In.two(int):20:20 -> x\n  1:1:void add(int,int):21 -> x\n";
+    let mapping = Mapping::new(mapping.as_bytes()).unwrap();
+    assert_eq!(
+        mapping.retrace("  at c.x(S:1)\n", false),
+        "  at a.In.one(In.java:10)\n  <OR> at a.In.two(In.java:20)\n  at shop.Cart.add(Cart.java:11)\n  <OR> at \
+         shop.Cart.add(Cart.java:21)\n"
+    );
+}

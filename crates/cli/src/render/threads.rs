@@ -175,7 +175,8 @@ fn doings(group: &[&Thread]) -> Option<String> {
     let mut what: Vec<_> = group.iter().filter_map(|thread| doing(thread)).collect();
     what.sort();
     what.dedup();
-    let usage: f64 = group.iter().filter_map(|thread| thread.cpu_usage).sum();
+    let usage = group.iter().filter_map(|thread| thread.cpu_usage).reduce(|one, other| one + other);
     let what = if what.len() <= 2 { what.join(", ") } else { format!("{} and others", what.first()?) };
-    Some(format!("{what} · {}", cpu(usage)))
+    let words = [Some(what).filter(|what| !what.is_empty()), usage.map(cpu)];
+    Some(words.into_iter().flatten().collect::<Vec<_>>().join(" · ")).filter(|words| !words.is_empty())
 }

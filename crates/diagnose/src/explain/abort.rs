@@ -130,7 +130,8 @@ pub(super) fn abort(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     }
     let last_words =
         facts.said.iter().find(|said| !said.text.trim().is_empty() && !said.text.contains("abort() called"));
-    if facts.find_frame(&ABORT, 8).is_none() {
+    let known = facts.said.iter().find_map(|said| Some((said, hint_for(&ENDS, &said.text)?)));
+    if facts.find_frame(&ABORT, 8).is_none() && known.is_none() {
         match unnamed_system_frame(facts) {
             Some(frame) => unknown_abort(facts, draft, frame, last_words),
             None => without_abort(draft, last_words),
@@ -139,7 +140,6 @@ pub(super) fn abort(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     }
     let caller = facts.frames.get(frames_of_abort(facts.frames));
     let assertion = caller.filter(|caller| is_assert(facts, caller));
-    let known = facts.said.iter().find_map(|said| Some((said, hint_for(&ENDS, &said.text)?)));
     match (assertion, known) {
         (_, Some((said, hint))) => {
             draft.lead(format!("Ended by abort(): {}", one_line(&said.text)), hint.meaning);
@@ -236,7 +236,7 @@ fn unnamed_system_frame<'r>(facts: &Facts<'r>) -> Option<&'r Frame> {
 /// SIGABRT of which it is not known whether abort() was called: the C library's frames have no names.
 fn unknown_abort(facts: &Facts<'_>, draft: &mut Draft, frame: &Frame, last_words: Option<&Said>) {
     let image = image_name(facts.report, frame).unwrap_or("the innermost image");
-    draft.lead("Abort (SIGABRT) without a reason in the report", "The process was ended by SIGABRT.");
+    draft.lead(ended_by_sigabrt(last_words), "The process was ended by SIGABRT.");
     last_words.iter().for_each(|said| draft.evidence(said.cite()));
     draft.say(match sender(facts.report) {
         Some(Sender::Itself) => {
@@ -251,10 +251,18 @@ fn unknown_abort(facts: &Facts<'_>, draft: &mut Draft, frame: &Frame, last_words
     draft.next(format!("Give the symbols of {image} (`backtrail symbolicate`): the names of its frames tell whether it was abort(), an assertion or an uncaught exception."));
 }
 
+/// The title: what a library said last is the reason, as far as the report has one.
+fn ended_by_sigabrt(last_words: Option<&Said>) -> String {
+    match last_words.and_then(|said| said.text.lines().map(str::trim).find(|line| !line.is_empty())) {
+        Some(words) => format!("Ended by SIGABRT: {}", one_line(words)),
+        None => "Abort (SIGABRT) without a reason in the report".to_owned(),
+    }
+}
+
 /// SIGABRT, but nobody on the stack calls abort(): crash reporters inside the app that catch an exception give the
 /// stack of the throw instead.
 fn without_abort(draft: &mut Draft, last_words: Option<&Said>) {
-    draft.lead("Abort (SIGABRT) without a reason in the report", "The process was ended by SIGABRT.");
+    draft.lead(ended_by_sigabrt(last_words), "The process was ended by SIGABRT.");
     match last_words {
         Some(said) => {
             draft.evidence(said.cite());

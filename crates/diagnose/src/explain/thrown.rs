@@ -83,16 +83,10 @@ pub(crate) fn from_field(report: &Report) -> Option<Thrown> {
         let text = object.get(key).and_then(serde_json::Value::as_str)?;
         Some(one_line(without_stack(text)))
     };
-    let name = ["name", "class", "exceptionName", "className"]
-        .into_iter()
-        .find_map(text)
-        .filter(|name| !name.is_empty())?;
-    Some(Thrown {
-        name,
-        reason: text("composed_message")
-            .or_else(|| text("composedMessage"))
-            .filter(|reason| !reason.is_empty()),
-    })
+    let said = |keys: &[&str]| keys.iter().find_map(|key| text(key).filter(|text| !text.is_empty()));
+    let name = said(&["name", "class", "exceptionName", "className"]);
+    let reason = said(&["composed_message", "composedMessage"]);
+    (name.is_some() || reason.is_some()).then(|| Thrown { name: name.unwrap_or_default(), reason })
 }
 
 /// The exception that ended the process, with the line that tells of it.
@@ -101,7 +95,8 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<(Thrown, String)> {
     let from_member = || {
         let thrown = from_field(facts.report)?;
         let reason = thrown.reason.as_deref().unwrap_or("none");
-        let line = format!("exceptionReason: {}, reason: {reason}", thrown.name);
+        let name = if thrown.name.is_empty() { "" } else { ", " };
+        let line = format!("exceptionReason: {}{name}reason: {reason}", thrown.name);
         Some((thrown, line))
     };
     said.or_else(from_member)

@@ -116,6 +116,7 @@ impl Account {
         let seen = self
             .visibility
             .as_deref()
+            .filter(|seen| *seen != "Unknown")
             .map(|seen| format!(" in the {}", seen.to_lowercase()))
             .unwrap_or_default();
         format!("{task}{within}{seen}. {rest}")
@@ -150,6 +151,12 @@ mod tests {
 
     const OLD: &str = "SPRINGBOARD, scene-create watchdog transgression: application<com.x>:31 exhausted real (wall clock) time allowance of 19.97 seconds | ProcessVisibility: Foreground | ProcessState: Running | WatchdogEvent: scene-create | WatchdogVisibility: Foreground | WatchdogCPUStatistics: ( | \"Elapsed total CPU time (seconds): 15.390 (user 15.390, system 0.000), 38% CPU\", | \"Elapsed application CPU time (seconds): 0.070, 0% CPU\" | )";
     const NEW: &str = "<RBSTerminateContext| domain:10 code:0x8BADF00D explanation:scene-update watchdog transgression: application<net.x>:62 exhausted real (wall clock) time allowance of 10.00 seconds\nProcessVisibility: Background\nProcessState: Running\nWatchdogEvent: scene-update\nWatchdogVisibility: Background\nWatchdogCPUStatistics: (\n\"Elapsed total CPU time (seconds): 39.500 (user 39.500, system 0.000), 39% CPU\",\n\"Elapsed application CPU time (seconds): 21.283, 21% CPU\"\n) reportType:CrashLog>";
+
+    #[test]
+    fn a_visibility_that_is_unknown_is_not_told() {
+        let verdict = Account::read(&NEW.replace("Background", "Unknown")).verdict();
+        assert!(!verdict.contains("unknown") && verdict.contains("within 10.00 seconds."), "{verdict}");
+    }
 
     #[test]
     fn the_one_line_account_of_older_systems() {

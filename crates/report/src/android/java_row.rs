@@ -27,7 +27,11 @@ impl<'l> JavaRow<'l> {
             None => Self::without_at(line)?,
         };
         let (name, rest) = row.split_once('(')?;
-        let (place, rest) = rest.split_once(')')?;
+        let first = rest.find(')')?;
+        // A version that a build names its source files by may have parentheses: `(:app@12 (060-33):46)`.
+        let has_own = rest.get(..first)?.contains('(');
+        let end = if has_own { first + 1 + rest.get(first + 1..)?.find(')')? } else { first };
+        let (place, rest) = (rest.get(..end)?, rest.get(end + 1..)?);
         // Crashlytics' export writes the line twice: `at a.b.C.d + 12(C.java:12)`.
         let name = match name.rsplit_once(" + ") {
             Some((before, digits)) if digits.bytes().all(|byte| byte.is_ascii_digit()) => before,
@@ -211,6 +215,7 @@ mod tests {
             ("at a.t(:foo::bar:)", ("a", "t", None, ":foo::bar:", None)),
             ("at a.t(:foo::bar:1)", ("a", "t", None, ":foo::bar", Some(1))),
             ("at a.t()", ("a", "t", None, "", None)),
+            ("at a.t(:x@1 (06-3):46)", ("a", "t", None, ":x@1 (06-3)", Some(46))),
             ("at a.b.C.d (C.java:12)", ("a.b.C", "d", None, "C.java", Some(12))),
             ("at a.b.C.d + 12(C.java:12)", ("a.b.C", "d", None, "C.java", Some(12))),
             ("a.b.C.d (C.java:12)", ("a.b.C", "d", None, "C.java", Some(12))),

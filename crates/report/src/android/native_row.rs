@@ -58,9 +58,26 @@ impl<'l> NativeRow<'l> {
             row.build_id = Some(id);
             tail = before.trim_end();
         }
-        if let Some((before, id, rest)) = group(tail, "(BuildId: ") {
+        // People leave the colon out.
+        if let Some((before, id, rest)) = group(tail, "(BuildId: ").or_else(|| group(tail, "(BuildId ")) {
             (row.build_id, row.rest) = (Some(id), rest);
             tail = before;
+        }
+        // OpenHarmony sets nothing off: `/system/lib/libc.so(raise+10)(0123…)`, with the build id of 16 bytes or more.
+        if let Some((before, id)) = tail.strip_suffix(')').and_then(|tail| tail.rsplit_once('('))
+            && before.starts_with('/')
+            && !before.ends_with(char::is_whitespace)
+            && id.len() >= 32
+            && id.bytes().all(|byte| byte.is_ascii_hexdigit())
+        {
+            row.build_id = Some(id);
+            row.file = before;
+            let is_path = |path: &str| !path.contains(char::is_whitespace);
+            if let Some((file, name)) = before.split_once('(').filter(|(file, _)| is_path(file)) {
+                row.file = file;
+                row.set_function(name.strip_suffix(')'));
+            }
+            return row;
         }
         if let Some((file, offset, behind)) = group(tail, "(offset ") {
             let offset = offset.trim().trim_start_matches("0x");
@@ -152,6 +169,26 @@ mod tests {
             (
                 "    #00 pc 000374e0  /system/lib/libc.so (tgkill+12)",
                 (0, 0x374e0, "/system/lib/libc.so", None, Some("tgkill"), Some(12), None),
+            ),
+            (
+                "#00 pc 0x4dbd4c  /lib/arm64/libx.so   (BuildId 6036a7a4)",
+                (0, 0x4d_bd4c, "/lib/arm64/libx.so", None, None, None, Some("6036a7a4")),
+            ),
+            (
+                "#01 pc 3a57 /system/lib/liba.z.so(n::Get(int, bool)+66)(7c7c81050ce2a86bf0a22943c25773db)",
+                (
+                    1,
+                    0x3a57,
+                    "/system/lib/liba.z.so",
+                    None,
+                    Some("n::Get(int, bool)"),
+                    Some(66),
+                    Some("7c7c81050ce2a86bf0a22943c25773db"),
+                ),
+            ),
+            (
+                "#02 pc 757c /system/bin/spawn(55679d09bcdea35bb1e0d4e1d9a3e58f)",
+                (2, 0x757c, "/system/bin/spawn", None, None, None, Some("55679d09bcdea35bb1e0d4e1d9a3e58f")),
             ),
             (
                 "#05 pc 00000c6f  /system/xbin/crasher",

@@ -15,7 +15,8 @@ pub(super) fn looks_so(document: &Json<'_>) -> bool {
 pub(super) fn read(mut body: Body<'_, '_>, document: &Json<'_>) -> Report {
     body.report.source = Source::AppleJetsam;
     body.report.event = Some("jetsam (memory) event".to_owned());
-    let page = document.get("memoryStatus").and_then(|status| status.get("pageSize")).and_then(Json::number);
+    let inside = document.get("memoryStatus").and_then(|status| status.get("pageSize"));
+    let page = inside.or_else(|| document.get("pageSize")).and_then(Json::number);
     let page = page.filter(|page| (1..=1 << 20).contains(page));
     for member in document.members() {
         let name = member.name();

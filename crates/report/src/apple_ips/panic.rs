@@ -8,7 +8,7 @@ use crate::panic_text;
 use backtrail_model::{Report, Source};
 
 /// The members that hold the kernel's text.
-const STRINGS: [&str; 2] = ["panicString", "macOSPanicString"];
+const STRINGS: [&str; 3] = ["panicString", "macOSPanicString", "panic_string"];
 
 /// Whether a body is one of these.
 pub(super) fn looks_so(document: &Json<'_>) -> bool {
@@ -23,16 +23,16 @@ pub(super) fn read(mut body: Body<'_, '_>, document: &Json<'_>) -> Report {
         let (name, value) = (member.name(), &member.value);
         let report = &mut body.report;
         let taken = match &*name {
-            "panicString" | "macOSPanicString" => match text(value) {
+            "panicString" | "macOSPanicString" | "panic_string" => match text(value) {
                 Some(text) => {
                     panic_text::add(&mut body.report, &text, body.limits, &mut body.notes);
                     true
                 }
                 None => false,
             },
-            "build" => fill(&mut report.os, text(value)),
+            "build" | "os_version" => fill(&mut report.os, text(value)),
             "product" | "modelCode" => fill(&mut report.device, text(value)),
-            "date" | "captureTime" => fill(&mut report.time, text(value)),
+            "date" | "captureTime" | "timestamp" => fill(&mut report.time, text(value)),
             "incident" => fill(&mut report.incident, text(value)),
             "processByPid" => stackshot::processes(&mut body, value, &images),
             "binaryImages" => images.is_some(),

@@ -7,6 +7,7 @@
 use super::body::Body;
 use crate::json::Json;
 use crate::leftovers::{fill, flatten, text};
+use crate::panic_text;
 use crate::stack::{Origin, settle, unsettled};
 use backtrail_core::{Avma, ImageId};
 use backtrail_model::{Frame, Image, Process, Report, Source, Thread};
@@ -52,6 +53,17 @@ fn take(body: &mut Body<'_, '_>, name: &str, value: &Json<'_>, images: &Images) 
             }
             value.is_object()
         }
+        // What the kernel wrote when the device was reset by its buttons.
+        "string" => match text(value).filter(|text| panic_text::is(text)) {
+            Some(text) => {
+                let event = body.report.event.take();
+                panic_text::add(&mut body.report, &text, body.limits, &mut body.notes);
+                // The type of the report says better what it is of.
+                body.report.event = event;
+                true
+            }
+            None => false,
+        },
         "build" => fill(&mut body.report.os, text(value)),
         "product" => fill(&mut body.report.device, text(value)),
         "date" => fill(&mut body.report.time, text(value)),

@@ -32,6 +32,12 @@ pub(crate) fn is_threads_row(line: &str) -> bool {
     digits > 0 && rest.get(digits..).is_some_and(|rest| rest.trim_start().starts_with("DispatchQueue_"))
 }
 
+/// Whether a line says which limit of the systems was passed: reports may have no stack, and people leave them out.
+pub(crate) fn is_event(line: &str) -> bool {
+    const EVENTS: [&str; 3] = ["cpu usage", "wakeups", "disk writes"];
+    line.strip_prefix("Event:").is_some_and(|event| EVENTS.contains(&event.trim()))
+}
+
 /// Reads a part of the input as text with call trees.
 pub(crate) fn read(input: &[u8], part: Range<usize>, first_line: u64, limits: &Limits) -> Report {
     let text = input.get(part.clone()).unwrap_or_default();

@@ -81,7 +81,7 @@ impl Reader<'_> {
             return self.open_tree(trimmed);
         }
         match self.block {
-            Block::Header => key_value.is_some_and(|line| self.header(line)),
+            Block::Header => key_value.is_some_and(|line| self.header(line)) || self.continues(text, trimmed),
             Block::Heaviest => self.heaviest_row(text) || key_value.is_some_and(|line| self.header(line)),
             Block::Process => self.row(text) || key_value.is_some_and(|line| self.process_line(line, text)),
             Block::Images => self.image(line.bytes) || key_value.is_some_and(|line| self.header(line)),
@@ -90,8 +90,8 @@ impl Reader<'_> {
 
     /// `Thread 0x3316  DispatchQueue "com.apple.main-thread"(1)  1000 samples (1-1000)  priority 46 (base 46)`.
     fn is_thread(&self, trimmed: &str) -> bool {
-        let in_process = matches!(self.block, Block::Process | Block::Images);
-        let rest = trimmed.strip_prefix("Thread 0x").filter(|_| in_process);
+        let in_body = self.block != Block::Header;
+        let rest = trimmed.strip_prefix("Thread 0x").filter(|_| in_body);
         rest.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_hexdigit()))
     }
 
@@ -205,6 +205,17 @@ impl Reader<'_> {
             _ => false,
         };
         taken || self.common.header(line)
+    }
+
+    /// The rest of a value that was broken in two where it has a comma.
+    fn continues(&mut self, text: &str, trimmed: &str) -> bool {
+        let Some(field) = self.common.report.fields.last_mut() else { return false };
+        let fits = text.starts_with("    ") && field.value.ends_with(',');
+        if fits {
+            field.value.push(' ');
+            field.value.push_str(trimmed);
+        }
+        fits
     }
 
     fn finish(mut self) -> Report {

@@ -3,7 +3,7 @@
 use super::read;
 use crate::Limits;
 use backtrail_core::{Avma, FrameAddress};
-use backtrail_model::{Frame, Report, Tree};
+use backtrail_model::{Frame, Report, Source, Tree};
 
 fn parse(text: &str) -> Report {
     read(text.as_bytes(), 0..text.len(), 1, &Limits::default())
@@ -174,4 +174,50 @@ fn rows_of_older_systems_name_the_image_alone() {
     let symbol = frame.reported.as_ref().unwrap();
     assert_eq!((symbol.name.as_str(), symbol.offset), ("start", Some(52)));
     assert_eq!(frame.image_name.as_deref(), Some("Xcode"));
+}
+
+#[test]
+fn a_limit_without_any_stack() {
+    let text = "Somebody wrote:\n\nCommand:          Shop\nPID:              7\n\nEvent:            cpu usage\nAction taken:     \
+                Process killed\nCPU:              48 seconds cpu time over 48 seconds (100% cpu average),\n                  exceeding \
+                limit of 80% cpu over 60 seconds\nFootprint:        91.48 MB\n";
+    assert_eq!(crate::detect(text.as_bytes()), crate::Detected::AppleSamples);
+    let report = parse(text);
+    assert_eq!((report.event.as_deref(), report.process.pid), (Some("cpu usage"), Some(7)));
+    let field =
+        |key: &str| report.fields.iter().find(|field| field.key == key).map(|field| field.value.as_str());
+    assert_eq!(
+        field("CPU"),
+        Some(
+            "48 seconds cpu time over 48 seconds (100% cpu average), exceeding limit of 80% cpu over 60 seconds"
+        )
+    );
+    assert_eq!(field("Footprint"), Some("91.48 MB"));
+    let ips = crate::parse(
+        b"{\"bug_type\":\"202\",\"name\":\"Shop\"}\nEvent:            wakeups\nWakeups:          45001 wakeups\n",
+        &Limits::default(),
+    )
+    .unwrap();
+    assert_eq!((ips.source, ips.event.as_deref()), (Source::AppleSamples, Some("wakeups")));
+}
+
+#[test]
+fn a_threads_rows_are_no_part_of_the_heaviest_stack() {
+    let report = parse(
+        "Command: Shop\nEvent: hang\n\nHeaviest stack for the main thread of the target process:\n  10  main + 12 (Shop + 12) [0x10000000c]\n  \
+         10  sleep + 44 (libsystem_c.dylib + 44) [0x1a000002c]\n\nThread 0x12345 (Main Thread):\n  10  start + 12\n    10  main + 12 (Shop \
+         + 12) [0x10000000c]\n",
+    );
+    let process = &report.process;
+    assert_eq!(process.backtraces[0].frames.len(), 2);
+    assert_eq!((process.trees.len(), process.trees[0].nodes.len()), (1, 2));
+}
+
+#[test]
+fn a_report_that_somebody_indented_by_tabs() {
+    for text in [SAMPLE, SPINDUMP] {
+        let indented: String = text.lines().map(|line| format!("\t{line}\n")).collect();
+        let documents = crate::documents(indented.as_bytes());
+        assert_eq!(&*documents[0].bytes, text.as_bytes());
+    }
 }

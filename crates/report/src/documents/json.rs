@@ -1,6 +1,7 @@
 //! Where JSON reports begin that stand one after the other, or in an array.
 
 use crate::apple_text::Lines;
+use crate::{Detected, detect};
 use std::ops::Range;
 
 /// What JSON of a report, or of a part of one that may stand alone, has.
@@ -58,6 +59,29 @@ pub(super) fn starts(input: &[u8], start: usize) -> Vec<usize> {
         starts.push(at);
     }
     starts
+}
+
+/// Where a report in JSON begins that has words before it, as in an issue or a mail: most of the text is it.
+pub(super) fn within(text: &[u8]) -> Option<usize> {
+    /// Braces that code before it may have.
+    const TRIED: usize = 16;
+    let opening = Lines::new(text, 0..text.len(), 1)
+        .filter_map(|line| Some(line.span.start + memchr::memchr(b'{', line.bytes)?));
+    let is_report = |at: &usize| {
+        let Some(value) = value_end(text, *at).and_then(|end| text.get(*at..end)) else { return false };
+        let is_most = value.len() > text.len() / 2;
+        is_most
+            && matches!(
+                detect(value),
+                Detected::KsCrash
+                    | Detected::Sentry
+                    | Detected::Bugsnag
+                    | Detected::MetricKit
+                    | Detected::SwiftBacktrace
+                    | Detected::AppleIps
+            )
+    };
+    opening.take(TRIED).find(is_report)
 }
 
 /// The items of an array of reports; `None` where it is not one of these.

@@ -31,6 +31,8 @@ struct Marks {
     ticked: usize,
     /// Three stars, of which Markdown needs one escaped.
     starred: bool,
+    /// Every line is indented by a tab.
+    tabbed: bool,
 }
 
 /// Three stars at the beginning of a message, as Markdown needs them: two would begin bold text.
@@ -42,7 +44,8 @@ pub(super) fn cleaned(text: &[u8]) -> Option<Vec<u8>> {
     let is_quoted = marks.quoted >= MIN_QUOTED;
     let is_plain = !is_quoted && !marks.fenced && !marks.escaped && !marks.blanks && !marks.coloured;
     let is_ticked = marks.ticked >= MIN_QUOTED;
-    if is_plain && !marks.opened && !marks.joined && !marks.linked && !marks.starred && !is_ticked {
+    let has_others = marks.opened || marks.joined || marks.linked || marks.starred || marks.tabbed;
+    if is_plain && !has_others && !is_ticked {
         return None;
     }
     let plain = marks.coloured.then(|| without_colours(text));
@@ -62,6 +65,7 @@ pub(super) fn cleaned(text: &[u8]) -> Option<Vec<u8>> {
         rest = behind;
         let has_break = line.ends_with(b"\n");
         let line = if is_quoted { without_quotes(line) } else { line };
+        let line = line.strip_prefix(b"\t").filter(|_| marks.tabbed).unwrap_or(line);
         if is_fence(line) {
             cleaned.extend(line.iter().filter(|byte| matches!(byte, b'\r' | b'\n')));
             continue;
@@ -92,8 +96,12 @@ impl Marks {
     fn of(text: &[u8]) -> Self {
         let mut marks = Self::default();
         let mut states_id = false;
+        let mut at_margin = 0;
+        let mut lines = 0;
         for line in Lines::new(text, 0..text.len(), 1) {
             let inner = line.bytes.trim_ascii_start();
+            lines += usize::from(!inner.is_empty());
+            at_margin += usize::from(!inner.is_empty() && !line.bytes.starts_with(b"\t"));
             match inner.first() {
                 Some(b'>') => marks.quoted += 1,
                 Some(b'`' | b'~' | b'{') => {
@@ -112,6 +120,7 @@ impl Marks {
                 states_id = has_raw_id(inner);
             }
         }
+        marks.tabbed = at_margin == 0 && lines >= MIN_QUOTED;
         let is_escaped = || [&b"&lt;"[..], b"&gt;", b"&quot;", b"&nbsp;"].iter().any(|mark| has(text, mark));
         marks.escaped = !states_id && is_escaped();
         marks.blanks = has(text, "\u{a0}".as_bytes());

@@ -207,6 +207,19 @@ fn each_diagnostic_of_a_payload_is_a_report() {
     let kept = |report: &Report| report.fields.iter().any(|field| field.key == "note");
     assert_eq!(reports.iter().map(kept).collect::<Vec<_>>(), [true, false, false]);
     assert_eq!(documents.iter().map(|document| document.line).collect::<Vec<_>>(), [1, 5, 7]);
+    // Payloads in a list, in what a service put around them, and metrics beside them.
+    let list = format!(
+        "[{payload},\n{{\"timeStampBegin\":\"2024-01-02\",\"timeStampEnd\":\"2024-01-03\",\"cpuMetrics\":{{\"cumulativeCPUTime\":\"7 sec\"}}}}]"
+    );
+    let wrapped = format!("{{\"customer\":\"7\",\"payloads\":{list}}}");
+    for (text, around) in [(&list, false), (&wrapped, true)] {
+        let reports: Vec<_> = super::documents(text.as_bytes()).iter().map(read).collect();
+        assert_eq!(reports.len(), 4);
+        assert_eq!(reports[3].time.as_deref(), Some("2024-01-03"));
+        assert!(reports[3].fields.iter().any(|field| field.value == "7 sec"));
+        let of_customer = |report: &Report| report.fields.iter().any(|field| field.key == "customer");
+        assert_eq!(reports.iter().map(of_customer).collect::<Vec<_>>(), [around, false, false, false]);
+    }
     // Of one there is nothing to divide, and what is cut is read as far as it goes.
     for end in (1..payload.len()).filter(|end| payload.is_char_boundary(*end)) {
         let whole: Vec<u8> = super::documents(&payload.as_bytes()[..end])
@@ -251,4 +264,55 @@ fn lines_between_backquotes() {
         &*all[0].bytes,
         b"We see:\nThread 0 Crashed:\n0   Shop  0x1234 f + 1\n1   Shop  0x1240 main + 1\n"
     );
+}
+
+#[test]
+fn text_in_utf_16() {
+    let text = "Process: App [7]\nIdentifier: com.é\n\nThread 0 Crashed:\n0   App  0x1234 main + 1\n";
+    let little = text.encode_utf16().flat_map(u16::to_le_bytes);
+    let big = text.encode_utf16().flat_map(u16::to_be_bytes);
+    for mut bytes in [
+        [0xff, 0xfe].into_iter().chain(little).collect::<Vec<_>>(),
+        [0xfe, 0xff].into_iter().chain(big).collect(),
+    ] {
+        let found = documents(&bytes);
+        assert_eq!(read(&found[0]).process.identifier.as_deref(), Some("com.é"));
+        bytes.pop();
+        assert_eq!(read(&documents(&bytes)[0]).process.pid, Some(7), "half a character at its end");
+    }
+}
+
+#[test]
+fn a_report_in_json_with_words_around_it() {
+    let report = r#"{
+  "report": {"version": "3.2.0"},
+  "binary_images": [],
+  "system": {"process_name": "App"},
+  "crash": {"error": {"type": "signal", "signal": {"signal": 11, "name": "SIGSEGV"}}, "threads": []}
+}"#;
+    for text in [
+        format!("It crashes, look:\n\n```\n{report}\n```\nThanks\n"),
+        format!("From: a@b.c\nSubject: {{crash}}\n\n{report}\n"),
+    ] {
+        let found = documents(text.as_bytes());
+        assert_eq!(found.len(), 1);
+        let parsed = read(&found[0]);
+        assert_eq!(parsed.source, backtrail_model::Source::KsCrash, "{text}");
+        assert_eq!(found[0].line, text.lines().position(|line| line == "{").unwrap() as u64 + 1);
+    }
+    // An object in a log is no report.
+    let log = format!("Process: App [7]\n{}\n{{\"event_id\":\"1\"}}\n", "words\n".repeat(9));
+    assert!(documents(log.as_bytes())[0].bytes.starts_with(b"Process"));
+}
+
+#[test]
+fn a_report_far_inside_of_a_log() {
+    let noise = "12:00:00 INFO worker-7: nothing to say of the matter, as before\n".repeat(9000);
+    let text = format!("{noise}{REPORT}");
+    let found = documents(text.as_bytes());
+    assert_eq!(found.len(), 1);
+    check(&read(&found[0]));
+    assert!(found[0].line > 1 && found[0].bytes.ends_with(REPORT.as_bytes()));
+    // Where there is none, all of it is what is refused.
+    assert_eq!(&*documents(noise.as_bytes())[0].bytes, noise.as_bytes());
 }

@@ -127,7 +127,13 @@ impl<'d> Reader<'d> {
         let value = match self.peek().ok_or("a JSON value, found the end of the file")? {
             b'{' => return self.open_object(start),
             b'[' => return self.open_array(start),
-            b'"' => Value::String(self.string()?),
+            b'"' => match self.string() {
+                Ok(text) => Value::String(text),
+                Err(why) => {
+                    self.keep_cut_text(start);
+                    return Err(why);
+                }
+            },
             b't' => self.word("true", Value::Bool(true))?,
             b'f' => self.word("false", Value::Bool(false))?,
             b'n' => self.word("null", Value::Null)?,
@@ -281,6 +287,17 @@ impl<'d> Reader<'d> {
         let plain = if has_escapes { None } else { self.sound_text(start + 1..at) };
         let bytes = || self.input.get(start + 1..at).unwrap_or_default();
         Ok(plain.map_or_else(|| Raw::Escaped(bytes()), Raw::Plain))
+    }
+
+    /// A text of several lines that the input ends in is of use as far as it goes: the kernel's own report stands in one. A
+    /// name that is cut would be another name.
+    fn keep_cut_text(&mut self, start: usize) {
+        let Some(text) = self.input.get(start + 1..) else { return };
+        let has_lines = memchr::memmem::find(text, b"\\n").is_some() || memchr::memchr(b'\n', text).is_some();
+        if has_lines {
+            let text = self.complete(start, Value::String(Raw::Escaped(text)));
+            self.attach(text);
+        }
     }
 
     /// A part of the input as text, if it is UTF-8.

@@ -66,6 +66,17 @@ fn what_came_before_a_broken_place_is_kept() {
 }
 
 #[test]
+fn a_text_of_several_lines_is_kept_as_far_as_it_goes() {
+    let text = |input: &str, name: &str| match parse(input).value.unwrap().get(name).map(|json| &json.value) {
+        Some(Value::String(raw)) => Some(raw.text().into_owned()),
+        _ => None,
+    };
+    assert_eq!(text(r#"{"a":1,"b":"one\ntwo"#, "b").as_deref(), Some("one\ntwo"));
+    assert_eq!(text("{\"b\":\"one\ntwo\\", "b").as_deref(), Some("one\ntwo\\"));
+    assert_eq!(text(r#"{"b":"functio"#, "b"), None, "half a name is another name");
+}
+
+#[test]
 fn every_cut_of_a_document_is_read_without_harm() {
     let text = r#"{"a":[1,{"b":"\u00e9\\","c":[[],{}]},null,true],"d":-12.5}"#;
     for end in 0..text.len() {

@@ -10,7 +10,7 @@ mod tests;
 mod tree;
 
 use crate::apple_text::{Blamed, KeyValue, set_header};
-use crate::json::{self, Json};
+use crate::json::{self, Json, Member};
 use crate::leftovers::{fill, flatten, text};
 use crate::members::Members;
 use crate::numbers::{mach_exception, signal};
@@ -46,10 +46,12 @@ pub(crate) fn read(input: &[u8], start: usize, limits: &Limits) -> Result<Report
     };
     let mut reader = Members::new(input, Source::MetricKit, limits);
     let mut diagnostics = Vec::new();
-    // Several payloads come as a list.
-    let payloads = if document.is_object() { std::slice::from_ref(document) } else { document.items() };
-    for payload in payloads {
+    for payload in payloads(document) {
         reader.payload(payload, &mut diagnostics);
+    }
+    for member in beside(document) {
+        let limit = reader.limits.max_items;
+        flatten(&mut reader.report.fields, input, &member.name(), &member.value, limit);
     }
     // Stable, so that equals stay in the payload's order.
     diagnostics.sort_by_key(|diagnostic| LISTS.iter().position(|(_, kind)| *kind == diagnostic.kind));
@@ -57,6 +59,42 @@ pub(crate) fn read(input: &[u8], start: usize, limits: &Limits) -> Result<Report
         reader.diagnostic(diagnostic, position == 0);
     }
     Ok(reader.finish(&outcome))
+}
+
+/// The payloads of a document: it alone, those of a list, or those within what a service that collects them put around. A
+/// document without any is taken for one.
+pub(crate) fn payloads<'j, 'd>(document: &'j Json<'d>) -> Vec<&'j Json<'d>> {
+    let found = within(document, 0);
+    if found.is_empty() { vec![document] } else { found }
+}
+
+/// What a document says beside its payloads, where something was put around these.
+pub(crate) fn beside<'j, 'd>(document: &'j Json<'d>) -> impl Iterator<Item = &'j Member<'d>> {
+    let is_wrapped = !is_payload(document) && !within(document, 0).is_empty();
+    let members = if is_wrapped { document.members() } else { &[] };
+    members.iter().filter(|member| within(&member.value, 1).is_empty())
+}
+
+fn within<'j, 'd>(json: &'j Json<'d>, depth: usize) -> Vec<&'j Json<'d>> {
+    /// A list of events, each with a list of payloads.
+    const MAX_DEPTH: usize = 4;
+    if is_payload(json) {
+        return vec![json];
+    }
+    if depth >= MAX_DEPTH {
+        return Vec::new();
+    }
+    let of_members = json.members().iter().flat_map(|member| within(&member.value, depth + 1));
+    of_members.chain(json.items().iter().flat_map(|item| within(item, depth + 1))).collect()
+}
+
+fn is_payload(json: &Json<'_>) -> bool {
+    json.members().iter().any(|member| {
+        let name = member.name();
+        matches!(&*name, "callStackTree" | "callStacks" | "timeStampBegin")
+            || name.ends_with("Metrics")
+            || LISTS.iter().any(|(list, _)| *list == name)
+    })
 }
 
 impl Members<'_, '_> {
@@ -211,8 +249,8 @@ impl Members<'_, '_> {
                 self.report.sections.push(Section { title: "VM Region Info".to_owned(), text });
                 true
             }
-            // The explanation looks for it under the name that `.ips` reports have.
-            "exceptionReason" => {
+            // The explanation looks for it under the name that `.ips` reports have. In payloads it is `objectiveCexceptionReason`.
+            "exceptionReason" | "objectiveCexceptionReason" | "objectiveCExceptionReason" => {
                 let span = self.input.get(value.span()).unwrap_or_default();
                 let value = String::from_utf8_lossy(span).into_owned();
                 self.report.fields.push(Field { key: "exceptionReason".to_owned(), value });

@@ -61,6 +61,28 @@ fn a_crash_is_the_reports_own_whatever_stands_before() {
 }
 
 #[test]
+fn the_exception_of_a_crash_is_kept_as_in_other_reports() {
+    let thrown = r#"{"exceptionName":"NSRangeException","composedMessage":"index 7 beyond bounds"}"#;
+    for member in ["objectiveCexceptionReason", "exceptionReason"] {
+        let text = payload()
+            .replace(r#""exceptionType":1,"#, &format!(r#""{member}":{thrown},"exceptionType":10,"#));
+        assert_eq!(parse(&text).text_of("exceptionReason"), Some(thrown), "{member}");
+    }
+}
+
+#[test]
+fn payloads_within_what_a_service_put_around_them() {
+    let text = format!(r#"{{"customer":"7","payload":{}}}"#, payload());
+    let report = parse(&text);
+    assert_eq!(report.process.version.as_deref(), Some("1.0 (7)"));
+    assert!(
+        report.fields.iter().any(|field| (field.key.as_str(), field.value.as_str()) == ("customer", "7"))
+    );
+    let text = format!(r#"[{{"payloads":[{}]}}]"#, payload());
+    assert_eq!(parse(&text).processes.len(), 1);
+}
+
+#[test]
 fn a_hang_is_a_tree() {
     let report = parse(&payload());
     let hang = &report.processes[0];

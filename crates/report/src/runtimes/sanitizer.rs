@@ -1,5 +1,6 @@
 //! Reports of sanitizers: AddressSanitizer, HWAddressSanitizer, LeakSanitizer, MemorySanitizer, ThreadSanitizer,
-//! UndefinedBehaviorSanitizer; and libFuzzer's, which have the same rows.
+//! UndefinedBehaviorSanitizer; and libFuzzer's, which have the same rows, and GWP-ASan's of its own, whose rows may be those
+//! of the C library.
 //!
 //! A row whose number does not go on begins a new stack; the line before it is its title. The first stack is that of the
 //! thread at fault, the others say where memory was allocated and freed, threads made, values stored. Leaks are stacks of
@@ -9,6 +10,7 @@
 //! file states it (`dlpi_addr` is taken off), so that it needs no load address.
 
 use super::log::{Log, Reader, between, drive, hex, named, place, word};
+use super::native_row::NativeRow;
 use crate::Limits;
 use crate::apple_text::Line;
 use crate::last_words;
@@ -47,7 +49,11 @@ pub(super) struct Header<'t> {
 impl<'t> Header<'t> {
     /// Reads `==12==ERROR: AddressSanitizer: heap-use-after-free on …`, `WARNING: ThreadSanitizer: data race (pid=12)`,
     /// `==12== ERROR: libFuzzer: timeout after 90 seconds`.
+    /// `Use After Free at 0x5b1000 (0 bytes into a 64-byte allocation at 0x5b1000) by thread 7 here:`.
     pub(super) fn read(line: &'t str) -> Option<Self> {
+        if let Some(what) = gwp_asans(line) {
+            return Some(Self { pid: None, tool: GWP_ASAN, what });
+        }
         let at = line.find("ERROR: ").map(|at| (at, 7)).or_else(|| line.find("WARNING: ").map(|at| (at, 9)));
         let (at, length) = at?;
         let rest = line.get(at + length..)?;
@@ -71,6 +77,21 @@ impl<'t> Header<'t> {
     }
 }
 
+const GWP_ASAN: &str = "GWP-ASan";
+
+/// What GWP-ASan's line says. It names itself in the line before only.
+fn gwp_asans(line: &str) -> Option<&str> {
+    let line = line.strip_suffix(" here:")?;
+    let (what, thread) = line.rsplit_once(" by thread ")?;
+    let errors =
+        ["Use After Free", "Double Free", "Invalid (Wild) Free", "Buffer Overflow", "Buffer Underflow"];
+    let is_number = thread == "<unknown>" || thread.bytes().all(|byte| byte.is_ascii_digit());
+    let is_error = errors
+        .iter()
+        .any(|error| what.strip_prefix(error).and_then(|rest| rest.strip_prefix(" at 0x")).is_some());
+    (is_number && is_error).then_some(line)
+}
+
 /// A line without the mark of a heading (`## `), which Markdown makes of the sanitizer's `====`. Rows have none.
 pub(super) fn without_heading(line: &str) -> &str {
     line.trim_start_matches('#').strip_prefix(' ').filter(|_| line.starts_with('#')).unwrap_or(line)
@@ -92,6 +113,10 @@ impl<'l> Reader<'l> for Sanitizer<'l> {
         let trimmed = without_heading(text.trim());
         if let Some(row) = Row::read(trimmed) {
             return self.row(&row, line);
+        }
+        if let Some(frame) = self.native_row(trimmed) {
+            let span = Some(line.span.clone());
+            return self.place(frame.index) && self.log.push(Frame { span, ..frame });
         }
         self.log.end_stack();
         if trimmed.is_empty() {
@@ -121,7 +146,7 @@ impl Sanitizer<'_> {
         self.has_header = true;
         report.process.pid =
             header.pid.or_else(|| between(header.what, "(pid=", ")").and_then(|pid| pid.parse().ok()));
-        let address = ["on address ", "on unknown address ", "address "].iter().find_map(|mark| {
+        let address = ["on address ", "on unknown address ", "address ", " at "].iter().find_map(|mark| {
             let (number, _) = word(header.what.split_once(mark)?.1);
             hex(number.trim_end_matches([',', ')', ':', ';']))
         });
@@ -197,14 +222,26 @@ impl Sanitizer<'_> {
         }
     }
 
-    fn row(&mut self, row: &Row<'_>, line: &Line<'_>) -> bool {
+    /// `#4 app(main+0x2e) [0x5555555a115e]`, as GWP-ASan prints them where the C library words its rows.
+    fn native_row(&self, line: &str) -> Option<Frame> {
+        let (number, rest) = word(line.strip_prefix('#')?);
+        let row = NativeRow::read(rest).filter(NativeRow::is_sure)?;
+        Some(row.frame(number.parse().ok()?))
+    }
+
+    /// Whether a row of such a number has a stack that it belongs to; it may begin one.
+    fn place(&mut self, index: u32) -> bool {
+        // A stack of something else is kept as text.
         if self.log.report.exception.is_none() {
-            // A stack of something else; it is kept as text.
             return false;
         }
         let last = self.log.frames().and_then(|frames| frames.last().map(|frame| frame.index));
-        let goes_on = last.is_some_and(|last| row.index == last || row.index == last.saturating_add(1));
-        if !goes_on && !self.begin(row.index) {
+        let goes_on = last.is_some_and(|last| index == last || index == last.saturating_add(1));
+        goes_on || self.begin(index)
+    }
+
+    fn row(&mut self, row: &Row<'_>, line: &Line<'_>) -> bool {
+        if !self.place(row.index) {
             return false;
         }
         let image = row.module.and_then(|module| {
@@ -263,6 +300,7 @@ fn thread_number(title: &str) -> Option<u64> {
 
 /// The mistake, without the addresses that follow.
 fn short(what: &str) -> &str {
+    let what = what.split_once(" at 0x").map_or(what, |(what, _)| what);
     let what = what.split_once(" on unknown address").map_or(what, |(what, _)| what);
     let what = what.split_once(" on address").map_or(what, |(what, _)| what);
     let what = what.split_once(" (pid=").map_or(what, |(what, _)| what);
@@ -397,12 +435,44 @@ mod tests {
     }
 
     #[test]
+    fn gwp_asans_reports() {
+        let text = "*** GWP-ASan detected a memory error ***\n\
+            Buffer Overflow at 0x7bfff7a41000 (96 bytes to the right of a 4000-byte allocation at 0x7bfff7a40000) by thread 235485 here:\n  \
+              #0 heap_overflow(+0x290b9) [0x55555557d0b9]\n  \
+              #1 /lib/libpthread.so.0(+0x12730) [0x7ffff7ca0730]\n  \
+              #2 heap_overflow(main+0x2e) [0x5555555a115e]\n\n\
+            0x7bfff7a41000 was allocated by thread 235485 here:\n  \
+              #0 0x5cad4c7ba4  (/data/libsample.so+0x7ba4) (BuildId: 2a3f1826c75a903f89c46b8ffcd1846295fdebcf)\n\n\
+            *** End GWP-ASan report ***\n";
+        let report = read(text.as_bytes(), 0, &Limits::default()).unwrap();
+        let exception = report.exception.unwrap();
+        assert_eq!(
+            (exception.kind.as_deref(), exception.subtype.as_deref()),
+            (Some("GWP-ASan"), Some("Buffer Overflow"))
+        );
+        assert_eq!(exception.address, Some(Avma::new(0x7bff_f7a4_1000)));
+        let frames = &report.process.threads[0].frames;
+        let files: Vec<_> =
+            frames.iter().map(|frame| frame.image_name.as_deref().unwrap_or_default()).collect();
+        assert_eq!(files, ["heap_overflow", "libpthread.so.0", "heap_overflow"]);
+        assert_eq!(frames[2].reported.as_ref().unwrap().name, "main");
+        let allocated = &report.process.backtraces[0];
+        assert_eq!(allocated.title, "0x7bfff7a41000 was allocated by thread 235485 here");
+        assert_eq!(allocated.frames[0].image_offset, Some(0x7ba4));
+    }
+
+    #[test]
     fn first_lines() {
         let header =
             Header::read("==12==ERROR: AddressSanitizer: SEGV on unknown address 0x0 (pc 0x1 T0)").unwrap();
         assert_eq!((header.pid, header.tool, short(header.what)), (Some(12), "AddressSanitizer", "SEGV"));
         let header = Header::read("WARNING: ThreadSanitizer: data race (pid=77)").unwrap();
         assert_eq!((header.pid, header.tool, short(header.what)), (None, "ThreadSanitizer", "data race"));
+        let line =
+            "Use After Free at 0x5b1000 (0 bytes into a 64-byte allocation at 0x5b1000) by thread 7 here:";
+        let header = Header::read(line).unwrap();
+        assert_eq!((header.tool, short(header.what)), ("GWP-ASan", "Use After Free"));
+        assert!(Header::read("It is used at 0x5b1000 by thread 7 here:").is_none());
         assert!(Header::read("ERROR: it broke: badly").is_none());
         assert_eq!(runtime_error("a.c:1:2: runtime error: x"), Some(("a.c:1:2", "x")));
         assert_eq!(runtime_error("panic: runtime error: index out of range"), None);

@@ -12,7 +12,8 @@ pub(super) struct Member<'m> {
     pub(super) holder: Option<&'m str>,
     pub(super) method: &'m str,
     pub(super) parameters: &'m str,
-    /// Lines of the source, both ends included; the same twice for a single line.
+    /// Lines of the source, both ends included; the same twice for a single line. `None` where the line states none, or an
+    /// end before the start.
     pub(super) original: Option<(u32, u32)>,
     /// The obfuscated name.
     pub(super) name: &'m str,
@@ -51,7 +52,9 @@ fn split_range(text: &str) -> (Option<(u32, u32)>, &str) {
 
 fn original_lines(text: &str) -> Option<(u32, u32)> {
     match text.split_once(':') {
-        Some((start, end)) => Some((start.parse().ok()?, end.parse().ok()?)),
+        Some((start, end)) => {
+            Some((start.parse().ok()?, end.parse().ok()?)).filter(|(start, end)| start <= end)
+        }
         None => text.parse().ok().map(|line| (line, line)),
     }
 }
@@ -101,7 +104,7 @@ const MAX_GROUPS: usize = 100_000;
 /// The groups of the methods with that obfuscated name, from the lines of their class.
 pub(super) fn groups<'m>(lines: impl Iterator<Item = &'m str>, name: &str) -> Vec<Group<'m>> {
     let mut groups: Vec<Group<'m>> = Vec::new();
-    // Whether the member line before was of this method.
+    // Whether comments that follow are about this method. Lines of other methods in between do not end a chain.
     let mut is_open = false;
     for line in lines {
         if let Some(comment) = line.trim_start().strip_prefix('#') {
@@ -112,14 +115,13 @@ pub(super) fn groups<'m>(lines: impl Iterator<Item = &'m str>, name: &str) -> Ve
             }
             continue;
         }
-        let was_open = is_open;
         let member = Member::read(line);
         let Some(member) = member.filter(|member| member.name == name) else {
             is_open = false;
             continue;
         };
         is_open = true;
-        if let Some(group) = groups.last_mut().filter(|group| was_open && group.range.is_some())
+        if let Some(group) = groups.last_mut().filter(|group| group.range.is_some())
             && group.range == member.range
         {
             group.chain.push(member);
@@ -154,17 +156,19 @@ mod tests {
         assert_eq!((member.range, member.original, member.method), (None, None, "<init>"));
         assert_eq!(Member::read("1:2:int a():7 -> b").unwrap().original, Some((7, 7)));
         assert_eq!(Member::read("5:3:void a() -> b").unwrap().range, None);
+        assert_eq!(Member::read("2:5:void a():5:2 -> b").unwrap().original, None, "ends before it starts");
         for line in ["int x -> y", "", "a -> b:", "void f( -> g", "-> ", "99999999999:1:void a() x"] {
             assert_eq!(Member::read(line), None, "{line}");
         }
     }
 
     #[test]
-    fn only_neighbours_are_a_chain() {
-        let text = "1:1:void a():3:3 -> x\n1:1:void b():4 -> x\n1:1:void c():5:5 -> y\n1:1:void d():6:6 -> x";
+    fn neighbours_among_lines_of_one_method_are_a_chain() {
+        let text = "1:1:void a():3:3 -> x\n1:1:void b():4 -> x\n1:1:void c():5:5 -> y\n1:1:void d():6:6 -> x\n\
+                    2:2:void e():7:7 -> x\n1:1:void f():8:8 -> x";
         let found = groups(text.lines(), "x");
         let names: Vec<Vec<_>> =
             found.iter().map(|group| group.chain.iter().map(|member| member.method).collect()).collect();
-        assert_eq!(names, [vec!["a", "b"], vec!["d"]]);
+        assert_eq!(names, [vec!["a", "b", "d"], vec!["e"], vec!["f"]]);
     }
 }

@@ -123,7 +123,7 @@ fn trimmed<'g, 'm, B: AsRef<[u8]>>(
     mapping: &Mapping<B>,
 ) -> &'g [Member<'m>] {
     let mut chain = chain;
-    if group.is_outline || group.is_synthesized && chain.len() > 1 {
+    if group.is_outline || group.is_synthesized {
         chain = chain.get(..chain.len().saturating_sub(1)).unwrap_or_default();
     }
     let Some(thrown) = thrown else { return chain };
@@ -171,7 +171,6 @@ impl<B: AsRef<[u8]>> ObfuscatedFrame<'_, B> {
     /// The lines of the source that a member may stand for here.
     fn lines(&self, group: &Group<'_>, member: &Member<'_>) -> Vec<Option<u32>> {
         let Some((first, last)) = member.original else { return vec![self.line] };
-        let is_single = |first: u32, last: u32| first >= last;
         let all = || match usize::try_from(last.saturating_sub(first)) {
             Ok(count) if count < MAX_CANDIDATES => (first..=last).map(Some).collect(),
             _ => vec![None],
@@ -179,7 +178,7 @@ impl<B: AsRef<[u8]>> ObfuscatedFrame<'_, B> {
         match (group.range, self.line) {
             // 0 stands for no line.
             _ if first == 0 && last == 0 => vec![None],
-            _ if is_single(first, last) => vec![Some(first)],
+            _ if first == last => vec![Some(first)],
             (Some((start, end)), _) if start == end => all(),
             (Some((start, _)), Some(line)) => {
                 let line = first.saturating_add(line.saturating_sub(start));

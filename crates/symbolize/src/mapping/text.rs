@@ -46,7 +46,7 @@ impl<'l> Row<'l> {
         let module = qualified.rfind('/').map_or(0, |at| at + 1);
         let (at, _) = rest.split_at_checked(blanks + module)?;
         let (class, method) = qualified.get(module..)?.rsplit_once('.')?;
-        let (place, behind) = rest.split_once('(')?.1.split_once(')')?;
+        let (place, behind) = in_parentheses(rest.split_once('(')?.1)?;
         if qualified.contains(char::is_whitespace) || class.is_empty() || method.is_empty() {
             return None;
         }
@@ -54,6 +54,23 @@ impl<'l> Row<'l> {
         let (file, line) = split.map_or((place, None), |(file, line)| (file, Some(line)));
         Some(Self { before, at, class, method, file, line, behind })
     }
+}
+
+/// Splits behind an opening parenthesis where it is closed. Source files that a build names for its version have some of
+/// their own: `:com.google.android.gms@203915081@20.39.15 (060808-335085812):46`.
+fn in_parentheses(text: &str) -> Option<(&str, &str)> {
+    let mut depth = 0_u32;
+    let end = text.char_indices().find_map(|(at, c)| {
+        match c {
+            '(' => depth += 1,
+            ')' if depth == 0 => return Some(at),
+            ')' => depth -= 1,
+            _ => {}
+        }
+        None
+    });
+    let (inside, rest) = text.split_at_checked(end?)?;
+    Some((inside, rest.get(1..)?))
 }
 
 impl<B: AsRef<[u8]>> Retracer<'_, B> {
@@ -142,16 +159,16 @@ fn write(row: &Row<'_>, candidates: Vec<Vec<MappedFrame>>, end: &str, is_verbose
             out.push('\n');
         }
     };
-    let tail = chains.first().and_then(|chain| chain.get(1..)).unwrap_or_default().to_vec();
-    let share_tail = chains.iter().all(|chain| chain.get(1..).unwrap_or_default() == tail);
-    for (at, chain) in chains.iter().enumerate() {
-        let shown = if share_tail { chain.get(..1).unwrap_or_default() } else { chain };
-        for (position, frame) in shown.iter().enumerate() {
-            show(frame, if at > 0 && position == 0 { "<OR> " } else { "" }, out);
+    // As R8 prints it: what may stand at one place of the chain is together.
+    let length = chains.iter().map(Vec::len).max().unwrap_or_default();
+    for position in 0..length {
+        let mut shown: Vec<&MappedFrame> = Vec::new();
+        for frame in chains.iter().filter_map(|chain| chain.get(position)) {
+            if !shown.contains(&frame) {
+                show(frame, if shown.is_empty() { "" } else { "<OR> " }, out);
+                shown.push(frame);
+            }
         }
-    }
-    if share_tail {
-        tail.iter().for_each(|frame| show(frame, "", out));
     }
     if end.is_empty() {
         out.pop();

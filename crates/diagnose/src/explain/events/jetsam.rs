@@ -136,7 +136,9 @@ fn reason(process: &Process) -> Option<&'static Reason> {
 }
 
 fn holding(process: &Process) -> String {
-    process.memory.map(|bytes| format!(", {}", size(bytes))).unwrap_or_default()
+    let pages = || field(&process.fields, "rpages").map(|pages| format!(", {pages} pages"));
+    // Without the size of a page their number says as much as the report does.
+    process.memory.map(|bytes| format!(", {}", size(bytes))).or_else(pages).unwrap_or_default()
 }
 
 fn nobody(facts: &Facts<'_>, draft: &mut Draft) {

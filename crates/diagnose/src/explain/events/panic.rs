@@ -2,7 +2,7 @@
 
 use super::super::draft::Draft;
 use super::super::facts::Facts;
-use super::super::words::{between, one_line};
+use super::super::words::one_line;
 use super::field;
 use crate::names::cite;
 use backtrail_model::{Image, Source};
@@ -21,7 +21,7 @@ const fn kind(words: &'static [&'static str], title: &'static str, meaning: &'st
 
 /// The kinds, the surest words first. Sources: XNU's `panic` calls (`osfmk/kern`, `osfmk/arm64/sleh.c`,
 /// `osfmk/i386/trap.c`, `bsd/dev/monotonic`), and the names of coprocessors' firmware in real panics.
-static KINDS: [Kind; 44] = [
+static KINDS: [Kind; 50] = [
     kind(
         &["zone map exhausted"],
         "Its own memory was used up",
@@ -56,6 +56,16 @@ static KINDS: [Kind; 44] = [
         &["SEP PANIC"],
         "The Secure Enclave (SEP) failed",
         "The firmware of the Secure Enclave failed, not the kernel.",
+    ),
+    kind(
+        &["SEP monitor error"],
+        "The Secure Enclave (SEP) failed",
+        "The chip saw the Secure Enclave in a state that it must not be in, or could not reach it: hardware or power, not the kernel.",
+    ),
+    kind(
+        &["AOP Panic"],
+        "The always-on processor (AOP) failed",
+        "The firmware for sensors and audio that run in sleep failed, not the kernel.",
     ),
     kind(
         &["AOP PANIC"],
@@ -231,6 +241,26 @@ static KINDS: [Kind; 44] = [
         "Code of the kernel or of an extension used a bad pointer.",
     ),
     kind(
+        &["Unaligned kernel data abort"],
+        "The kernel accessed memory at an address that is not aligned",
+        "Code of the kernel or of an extension used a bad pointer.",
+    ),
+    kind(
+        &["kernel data abort"],
+        "The kernel accessed memory that is not there",
+        "Code of the kernel or of an extension used a bad pointer.",
+    ),
+    kind(
+        &["ernel instruction fetch abort"],
+        "The kernel jumped to an address without code",
+        "Code of the kernel or of an extension called through a bad pointer.",
+    ),
+    kind(
+        &["Cannot grow ipc space"],
+        "The table of ports was full",
+        "A process or the kernel itself has more Mach ports or vouchers than fit: mostly a leak that grew for days. The message names the table.",
+    ),
+    kind(
         &["lock"],
         "A lock of the kernel was not free in time, or used wrongly",
         "The message names the lock. The stacks of the other processors, where the report has them, show who held it.",
@@ -262,7 +292,8 @@ pub(in super::super) fn explain(facts: &Facts<'_>, draft: &mut Draft) -> bool {
         .map_or("The kernel found a state that it cannot go on from, and restarted the device.", |kind| {
             kind.meaning
         });
-    let service = between(&text, "checkins from ", " in ").or(between(&text, "checkins from ", " since"));
+    let behind = text.split_once("checkins from ").map(|(_, behind)| behind);
+    let service = behind.and_then(|behind| behind.split_whitespace().next());
     let named = service.map(|service| format!(" ({service})")).unwrap_or_default();
     draft.lead(format!("Kernel panic: {}{named}", lower_first(title)), what);
     match text.lines().map(|line| line.trim().trim_matches('"')).find(|line| !line.is_empty()) {

@@ -17,6 +17,8 @@ struct Limit {
     /// The words that are in that line before the limit.
     causes: &'static [&'static str],
     next: &'static str,
+    /// What to do with the heaviest stack, where the report has one.
+    with_stack: &'static str,
 }
 
 /// The limits that the systems watch.
@@ -26,7 +28,8 @@ static LIMITS: [Limit; 3] = [
         key: "CPU",
         title: "Too much CPU time",
         causes: &["A loop that runs too often or does not end; work in the background that is not needed."],
-        next: "Profile with Instruments (Time Profiler); the heaviest stack is where to begin.",
+        next: "Profile with Instruments (Time Profiler).",
+        with_stack: "The heaviest stack is where to begin.",
     },
     Limit {
         event: "wakeups",
@@ -36,7 +39,8 @@ static LIMITS: [Limit; 3] = [
             "Threads that hand tiny pieces of work back and forth.",
             "Timers with a short interval, or polling instead of waiting.",
         ],
-        next: "Look at what the heaviest stack waits for or is woken by; batch the work, give timers a tolerance.",
+        next: "Batch the work; give timers a tolerance.",
+        with_stack: "Look at what the heaviest stack waits for or is woken by.",
     },
     Limit {
         event: "disk writes",
@@ -46,6 +50,7 @@ static LIMITS: [Limit; 3] = [
             "A database or log that is rewritten too often; large files written again for small changes.",
         ],
         next: "Batch writes; look at the database's journal mode and at how often logs are flushed.",
+        with_stack: "The heaviest stack shows who writes most.",
     },
 ];
 
@@ -66,8 +71,8 @@ pub(in super::super) fn explain(facts: &Facts<'_>, draft: &mut Draft) -> bool {
 
 /// A limit that was exceeded: what was observed, and the limit.
 fn exceeded(facts: &Facts<'_>, limit: &Limit, draft: &mut Draft) {
-    let fields = &facts.report.fields;
-    let who = name_of(&facts.report.process);
+    let (fields, process) = (&facts.report.fields, &facts.report.process);
+    let who = name_of(process);
     let line = field(fields, limit.key);
     let (observed, allowed) = line.map_or((None, None), |line| {
         line.split_once(", exceeding ")
@@ -77,6 +82,7 @@ fn exceeded(facts: &Facts<'_>, limit: &Limit, draft: &mut Draft) {
     draft.lead(
         format!("{} by {who}{observed}", limit.title),
         match allowed {
+            Some(allowed) if process.name.is_none() => format!("It went over a {}.", one_line(allowed)),
             Some(allowed) => format!("{who} went over a {}.", one_line(allowed)),
             None => format!("{who} went over a limit that the report does not state."),
         },
@@ -93,6 +99,9 @@ fn exceeded(facts: &Facts<'_>, limit: &Limit, draft: &mut Draft) {
     }
     draft.causes(limit.causes);
     draft.next(limit.next);
+    if !facts.report.process.backtraces.is_empty() {
+        draft.next(limit.with_stack);
+    }
 }
 
 fn hang(facts: &Facts<'_>, event: &str, draft: &mut Draft) {
@@ -146,9 +155,13 @@ fn sampled(facts: &Facts<'_>, draft: &mut Draft) {
             Some(_) => format!("Samples of {who}{others}: the main thread did one thing all the time"),
             None => format!("Samples of {who}{others}: nothing crashed"),
         },
-        format!(
-            "Somebody sampled the stacks of {who}{others} while they ran; the report has {trees} call trees."
-        ),
+        match trees {
+            0 => format!(
+                "Somebody sampled the stacks of {who}{others}; of them the report has the heaviest one."
+            ),
+            1 => format!("Somebody sampled the stacks of {who}{others}; the report has 1 call tree."),
+            _ => format!("Somebody sampled the stacks of {who}{others}; the report has {trees} call trees."),
+        },
     );
     if let Some(total) = stuck {
         draft.say(format!("In all {total} samples the main thread was below the same call, and did not wait for events: it did not answer in that time."));

@@ -3,8 +3,12 @@
 use super::super::draft::Draft;
 use super::super::facts::Facts;
 use super::super::kill::killing;
+use super::super::words::one_line;
 use super::{field, name_of};
 use backtrail_model::{Report, Source, Thread};
+
+/// The kernel's word for a reset by the buttons, in reports of iOS 16.
+const BUTTONS: &str = "btn_rst";
 
 /// Lines of waits that are cited.
 const MAX_WAITS: usize = 5;
@@ -33,12 +37,24 @@ pub(in super::super) fn explain(facts: &Facts<'_>, draft: &mut Draft) -> bool {
         } else {
             "A snapshot of all processes: nothing crashed"
         };
-        let reason = field(&report.fields, "reason").map(|reason| format!(": {reason}")).unwrap_or_default();
+        let said = report.exception.as_ref().and_then(|exception| exception.message.as_deref());
+        let reason = match (field(&report.fields, "reason"), said) {
+            (Some(reason), _) => format!(": {reason}"),
+            (None, Some(BUTTONS)) => ": its buttons were held until it went off".to_owned(),
+            _ => String::new(),
+        };
         draft.lead(
             format!("{title}{reason}"),
             "The stacks of all processes were written down, because somebody asked for it or a timer ran out; no process failed for it.",
         );
         draft.evidence(format!("Kind of report: {what}"));
+        if let Some(said) = said {
+            draft.evidence(format!("Panic: {}", one_line(said)));
+        }
+        if said == Some(BUTTONS) {
+            draft.say("The kernel writes a panic then, though nothing in it failed.");
+            draft.next("Look for what made the device not react before: hangs, watchdogs and memory events of that time.");
+        }
     }
     counts(report, draft);
     waits(report, draft);

@@ -52,6 +52,9 @@ fn memory_events() {
     assert!(text.contains("more memory than the system allows a process"), "{text}");
     assert!(text.contains("Photos [7] held most (900.0 MB); all together held 1.66 GB"), "{text}");
     assert!(text.contains("memoryStatus: 10.0 MB free"), "{text}");
+    let mut pages = report.clone();
+    (pages.process.memory, pages.process.fields) = (None, fields(&[("rpages", "200000")]));
+    assert_eq!(said(&pages).1, "The system ended Shop [7] for memory: per-process-limit, 200000 pages");
     report.processes[0].kill_reason = Some("vm-pageshortage".to_owned());
     let (_, title, text) = said(&report);
     assert_eq!(title, "The system ended 2 processes for memory: per-process-limit and vm-pageshortage");
@@ -82,6 +85,16 @@ fn panics_by_their_words() {
             "\"userspace watchdog timeout: no successful checkins from thermalmonitord in 120 seconds\"",
             "Kernel panic: a system service did not answer: the watchdog restarted the device (thermalmonitord)",
         ),
+        (
+            "userspace watchdog timeout: no successful checkins from WindowServer",
+            "Kernel panic: a system service did not answer: the watchdog restarted the device (WindowServer)",
+        ),
+        ("SEP monitor error: x", "Kernel panic: the Secure Enclave (SEP) failed"),
+        (
+            "Unaligned kernel data abort. at pc 0x1",
+            "Kernel panic: the kernel accessed memory at an address that is not aligned",
+        ),
+        ("Cannot grow ipc space beyond 7", "Kernel panic: the table of ports was full"),
         ("\"DCP PANIC - apt firmware\"", "Kernel panic: the display coprocessor (DCP) failed"),
         ("Kernel SError", "Kernel panic: a bus error of the hardware (SError)"),
         (
@@ -131,6 +144,10 @@ fn hangs_and_limits() {
     );
     assert!(text.contains("went over a limit of 150 wakeups per second over 300 seconds"), "{text}");
     assert!(text.contains("the process went on") && text.contains("ends in `hash`"), "{text}");
+    let next = |report: &Report| explain(report).next_steps.join(" ");
+    assert!(next(&report).contains("what the heaviest stack waits for"));
+    let without = Report { process: process("Shop", 1, None), ..report.clone() };
+    assert!(!next(&without).contains("heaviest stack"), "advice on what is not there");
     report.event = Some("hang".to_owned());
     let (_, title, text) = said(&report);
     assert_eq!(title, "Hang: Shop [7] did not react for 7.23s");
@@ -179,6 +196,12 @@ fn snapshots_and_other_kinds() {
     assert_eq!(said(&report).1, "A snapshot of all processes: nothing crashed: buttons");
     report.event = Some("forced reset".to_owned());
     assert!(said(&report).1.starts_with("The device was reset by force"));
+    report.fields.clear();
+    report.exception = Some(Exception { message: Some("btn_rst".to_owned()), ..Exception::default() });
+    let (_, title, text) = said(&report);
+    assert_eq!(title, "The device was reset by force: its buttons were held until it went off");
+    assert!(text.contains("Panic: btn_rst"), "{text}");
+    report.exception = None;
     report.source = Source::AppleIpsOther;
     report.fields = fields(&[("restore_error", "78")]);
     let (rule, title, text) = said(&report);

@@ -11,6 +11,7 @@ pub(crate) mod namespaces;
 pub(crate) mod resource;
 pub(crate) mod runtime_reports;
 pub(crate) mod runtimes;
+pub(crate) mod sanitizer_findings;
 pub(crate) mod telling;
 pub(crate) mod throwers;
 pub(crate) mod waits;

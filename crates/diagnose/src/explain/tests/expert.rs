@@ -212,16 +212,23 @@ fn no_message_is_said_to_be_missing_where_there_is_one() {
     expect(
         bare().said("", "connection to the server was lost"),
         "abort",
-        "Abort (SIGABRT)",
+        "Ended by SIGABRT: connection to the server was lost",
         &["connection to the server was lost"],
         &["no message is left"],
     );
     expect(
         bare().section("Application Specific Signatures", "Unbalanced calls to %@"),
         "abort",
-        "Abort",
+        "Ended by SIGABRT: Unbalanced calls",
         &["Unbalanced calls"],
         &["no message is left"],
+    );
+    expect(
+        bare().said("", "stack buffer overflow"),
+        "abort",
+        "Ended by abort(): stack buffer overflow",
+        &["stack protector"],
+        &["another process", "without a reason"],
     );
     let nothing = report("EXC_SOFTWARE", "").said("", "hello");
     expect(nothing, "anything", "EXC_SOFTWARE", &["hello"], &["does not tell more"]);

@@ -583,7 +583,7 @@ fn negative() -> Vec<(&'static str, Case)> {
             case(
                 "abort",
                 crash("SIGABRT").message("(Limit 150/sec) Observed 206/sec"),
-                "Abort (SIGABRT) without a reason",
+                "Ended by SIGABRT: (Limit 150/sec) Observed 206/sec",
                 &[],
             ),
         ),

@@ -144,3 +144,27 @@ fn translated_processes() {
         of_type("109", "Process: D [1]\nCode Type: X86-64 (Translated)\n\nThread 0:\n0 a 0x1000 b + 1\n");
     assert!(report.process.translated);
 }
+
+#[test]
+fn a_forced_reset_has_the_kernels_words_too() {
+    let text = r#"{"bug_type":"151"}
+{"string":"panic(cpu 1 caller 0xfffffff02e156784): btn_rst\nDebugger message: panic\nPanicked thread: 0x1, backtrace: 0x2, tid: 7\n\t\t  lr: 0xfffffff02e156784  fp: 0x1\n      Kernel Extensions in backtrace:\n         com.example.Buttons(1.0)[6AAC7152-26B3-355D-95F0-EC89EFA4152C]@0xfffffff02e13c800->0xfffffff02e156790\n            dependency: com.example.Platform(1.0.2)[98A24B67-A443-3C7F-A0D6-F33C1BADF6D4]@0xfffffff02d85a740->0xfffffff02d8a796f\n","processByPid":{"1":{"pid":1,"procname":"launchd","threadById":{"9":{"id":9}}}}}
+"#;
+    let report = read(text).unwrap();
+    assert_eq!((report.source, report.event.as_deref()), (Source::AppleStackshot, Some("forced reset")));
+    assert_eq!(report.exception.as_ref().unwrap().message.as_deref(), Some("btn_rst"));
+    let frame = &report.crashed().unwrap().frames[0];
+    assert_eq!(report.process.images[frame.image.unwrap()].name, "com.example.Buttons");
+    assert!(report.process.images.iter().any(|image| image.name == "com.example.Platform"));
+    assert_eq!(report.processes[0].threads.len(), 1);
+}
+
+#[test]
+fn the_size_of_a_page_may_stand_outside() {
+    let report = of_type(
+        "298",
+        r#"{"pageSize":16384,"largestProcess":"a","processes":[{"name":"a","pid":7,"rpages":3}]}"#,
+    );
+    let all = std::iter::once(&report.process).chain(&report.processes);
+    assert!(all.into_iter().any(|process| process.memory == Some(3 * 16384)));
+}

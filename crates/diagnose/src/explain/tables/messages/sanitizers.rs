@@ -103,7 +103,16 @@ pub(crate) static SANITIZERS: [Hint; 15] = [
 ];
 
 /// What the system writes down about a process that it lets end itself by abort().
-pub(crate) static ENDS: [Hint; 3] = [
+pub(crate) static ENDS: [Hint; 4] = [
+    // `__stack_chk_fail` of Apple's Libc (`secure/stack_protector.c`).
+    hint(
+        "stack buffer overflow",
+        "A function wrote beyond an array of its own on the stack; the stack protector noticed when it returned.",
+        &["A copy or a loop that writes more than the array holds, in the function that returned."],
+        &[
+            "Look at the arrays of the function above __stack_chk_fail; run with Address Sanitizer, which stops at the write.",
+        ],
+    ),
     hint(
         "crashed on child side of fork pre-exec",
         "The process was a child that fork() had made of a process with several threads, and used a library before it called exec. Only one thread lives on in such a child, so that locks of the others stay taken for ever.",
