@@ -37,6 +37,11 @@ impl<'l> JavaRow<'l> {
             Some((before, digits)) if digits.bytes().all(|byte| byte.is_ascii_digit()) => before,
             _ => name,
         };
+        // Rows of .NET without a file end so, too.
+        let is_nets = ["System.", "Microsoft."].iter().any(|namespace| name.starts_with(namespace));
+        if is_nets || are_arguments(place) {
+            return None;
+        }
         // Google Play's pages have a blank before the place.
         let is_javas = is_place(place);
         let name = if is_javas { name.trim_end() } else { name };
@@ -88,6 +93,21 @@ fn is_place(place: &str) -> bool {
     });
     let is_module = place.contains('@') && place.contains('.') && !place.contains([',', ' ', '/']);
     numbered || is_module || ["Native method", "Native Method", "Unknown Source"].contains(&place)
+}
+
+/// Whether what stands in parentheses are arguments with their types, as .NET has them: `String path, Int32 count`.
+fn are_arguments(place: &str) -> bool {
+    // Old virtual machines' word for what was compiled.
+    let is_argument = |argument: &str| {
+        argument.rsplit_once(' ').is_some_and(|(kind, name)| {
+            let is_name = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
+            !kind.is_empty()
+                && !kind.contains(['@', ':', '/'])
+                && is_name
+                && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+        })
+    };
+    !is_place(place) && !place.ends_with("Compiled Code") && place.split(", ").all(is_argument)
 }
 
 impl JavaRow<'_> {
@@ -215,6 +235,7 @@ mod tests {
             ("at a.t(:foo::bar:)", ("a", "t", None, ":foo::bar:", None)),
             ("at a.t(:foo::bar:1)", ("a", "t", None, ":foo::bar", Some(1))),
             ("at a.t()", ("a", "t", None, "", None)),
+            ("at a.t(Compiled Code)", ("a", "t", None, "Compiled Code", None)),
             ("at a.t(:x@1 (06-3):46)", ("a", "t", None, ":x@1 (06-3)", Some(46))),
             ("at a.b.C.d (C.java:12)", ("a.b.C", "d", None, "C.java", Some(12))),
             ("at a.b.C.d + 12(C.java:12)", ("a.b.C", "d", None, "C.java", Some(12))),
@@ -230,6 +251,8 @@ mod tests {
         for line in [
             "at foo (app.js:1:2)",
             "at a.b.c (app.js:1:2)",
+            "at Shop.Cart.Add(String name, Int32 count)",
+            "at System.Reflection.RuntimeModule.GetTypes()",
             "at app.foo(app.js:1:2)",
             "at Foo.Bar() in file.cs:line 3 (x",
             "at noon (12:00)",
