@@ -49,6 +49,7 @@ pub(crate) struct App<'d> {
     pointers: Option<Pointers<'d>>,
     classes: Map<u64, Digest>,
     superclasses: Map<u64, Svma>,
+    prefixes: Map<u64, Vec<Digest>>,
     imports: Map<u64, Digest>,
     /// What the image exports, and may call by way of a slot: stripping leaves it.
     pub(crate) exports: Map<u64, Svma>,
@@ -127,6 +128,7 @@ impl<'d> App<'d> {
             pointers,
             classes: classes.objects,
             superclasses: classes.superclasses,
+            prefixes: classes.prefixes,
             imports,
             exports,
             names,
@@ -254,6 +256,11 @@ impl<'d> App<'d> {
     /// Where the object of a class's superclass lies, if the app defines both.
     pub(crate) fn superclass_of(&self, class: Digest) -> Option<Svma> {
         self.superclasses.get(&class.0).copied()
+    }
+
+    /// What a class's name begins with, as vendors mark theirs.
+    pub(crate) fn prefixes_of(&self, class: Digest) -> &[Digest] {
+        self.prefixes.get(&class.0).map(Vec::as_slice).unwrap_or_default()
     }
 
     /// What a function mentions: functions and data of this app.

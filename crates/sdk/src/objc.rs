@@ -25,6 +25,8 @@ pub(crate) struct Classes {
     pub(crate) methods: Vec<Method>,
     /// Classes by the addresses of their objects.
     pub(crate) objects: Map<u64, Digest>,
+    /// By class: what its name begins with, the shortest first, as vendors mark their classes.
+    pub(crate) prefixes: Map<u64, Vec<Digest>>,
     /// By the hash of a class: where the object of its superclass lies, if that is in this image.
     pub(crate) superclasses: Map<u64, Svma>,
 }
@@ -63,6 +65,33 @@ fn category_digest(name: &[u8]) -> Digest {
     Digest::of(Domain::Class, &[b"(", name, b")"].concat())
 }
 
+/// What a class's name begins with as far as that tells who named it: its capitals, a number of them; of names without such its
+/// first word, and of Swift's classes the module.
+fn prefixes(name: &[u8]) -> impl Iterator<Item = &[u8]> {
+    const LEAST: usize = 2;
+    let module = name.strip_prefix(b"_TtC").and_then(|mangled| {
+        let digits = mangled.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let (count, rest) = mangled.split_at_checked(digits)?;
+        rest.get(..std::str::from_utf8(count).ok()?.parse().ok()?)
+    });
+    let marks = name.iter().take_while(|byte| **byte == b'_').count();
+    let (name, lengths) = if let Some(module) = module {
+        (module, module.len()..=module.len())
+    } else {
+        let name = name.get(marks..).unwrap_or_default();
+        let capitals = name.iter().take_while(|byte| byte.is_ascii_uppercase()).count();
+        let behind = name.get(capitals..).unwrap_or_default();
+        let word = behind.iter().take_while(|byte| byte.is_ascii_lowercase()).count();
+        match capitals {
+            // The last capital begins a word.
+            _ if capitals > LEAST && word > 0 => (name, LEAST..=capitals - 1),
+            _ if capitals > LEAST => (name, LEAST..=capitals),
+            _ => (name, capitals + word..=capitals + word),
+        }
+    };
+    lengths.filter_map(|length| name.get(..length).filter(|prefix| prefix.len() >= LEAST))
+}
+
 struct Reader<'p, 'd> {
     pointers: &'p Pointers<'d>,
     word: u64,
@@ -89,8 +118,11 @@ impl<'d> Reader<'_, 'd> {
     /// `class_t`: isa, superclass, two words of cache, data.
     fn class(&mut self, class: Svma) -> Option<()> {
         let data = self.data_of(class)?;
-        let name = class_digest(self.string_at(self.name_of(data)?)?);
+        let text = self.string_at(self.name_of(data)?)?;
+        let name = class_digest(text);
         self.found.objects.insert(class.get(), name);
+        let prefixes = prefixes(text).map(|prefix| Digest::of(Domain::Class, prefix));
+        self.found.prefixes.insert(name.0, prefixes.collect());
         if let Some(superclass) = self.pointers.read(self.field(class, 1)?) {
             self.found.superclasses.insert(name.0, superclass);
         }

@@ -5,6 +5,7 @@
 //! it, where the linker kept that in one piece.
 
 use super::How;
+use super::ground::Ground;
 use super::order;
 use super::spread::has_method;
 use super::work::Work;
@@ -20,9 +21,9 @@ const ROUNDS: usize = 32;
 const NEAR: u32 = 60;
 /// Functions between two methods of one class.
 const INSIDE: u32 = 40;
-/// So many functions of an object file must follow each other on both sides of what is new in it.
-const RUN: usize = 4;
-/// Places from one of these to the next.
+/// So many classes must have names that begin alike.
+const LEAST_ALIKE: usize = 3;
+/// Places from one method of a class to the next.
 const STEP: u32 = 8;
 /// Places from a function to one that it alone uses.
 const BESIDE: u32 = 16;
@@ -41,9 +42,11 @@ pub(super) fn fill(work: &mut Work<'_, '_>) {
     }
     let mut groups = Groups::read(work);
     let others = others(work);
+    let ground = Ground::read(work);
     for _ in 0..ROUNDS {
         let before = work.placed().count();
-        groups.claim(work);
+        midst(work, &ground, &groups, &others);
+        groups.claim(work, &ground);
         inside(work, &others);
         called(work, &groups, &others);
         if work.placed().count() == before {
@@ -115,6 +118,10 @@ struct Groups {
     ours: Set<u64>,
     /// The owners of methods that the known version has: classes and categories.
     known: Set<u64>,
+    /// Classes that the known version takes from elsewhere.
+    imported: Set<u64>,
+    /// What the names of the library's classes begin with.
+    prefixes: Set<u64>,
 }
 
 impl Groups {
@@ -161,10 +168,13 @@ impl Groups {
             is_used: false,
             is_taken: false,
         });
+        let prefixes = prefixes(work);
         let mut groups = Self {
             all: all.collect(),
             ours: work.slice.classes.iter().map(|class| class.0).collect(),
             known,
+            imported,
+            prefixes,
         };
         groups.read_named(work);
         groups
@@ -195,12 +205,11 @@ impl Groups {
     }
 
     /// Claims groups until there are no more.
-    fn claim(&mut self, work: &mut Work<'_, '_>) {
+    fn claim(&mut self, work: &mut Work<'_, '_>, ground: &Ground) {
         loop {
             self.follow(work);
-            let known = strong(work);
             let found: Vec<usize> =
-                (0..self.all.len()).filter(|number| self.is_ours(work, &known, *number)).collect();
+                (0..self.all.len()).filter(|number| self.is_ours(work, ground, *number)).collect();
             if found.is_empty() {
                 return;
             }
@@ -274,7 +283,18 @@ impl Groups {
         work.at(place).is_none() && methods.iter().any(is_others)
     }
 
-    fn is_ours(&self, work: &Work<'_, '_>, known: &[(u32, u32, u32)], number: usize) -> bool {
+    /// Whether its name begins as those of the library do.
+    fn is_named_alike(&self, work: &Work<'_, '_>, class: Digest) -> bool {
+        work.app.prefixes_of(class).iter().any(|prefix| self.prefixes.contains(&prefix.0))
+    }
+
+    /// Whether this is a method of a class that the known version takes from elsewhere.
+    fn is_taken_from(&self, work: &Work<'_, '_>, place: u32) -> bool {
+        let methods = work.app_function(place).and_then(|there| work.app.methods.get(&there.start.get()));
+        methods.into_iter().flatten().any(|method| self.imported.contains(&method.owner.0))
+    }
+
+    fn is_ours(&self, work: &Work<'_, '_>, ground: &Ground, number: usize) -> bool {
         let Some(group) = self.all.get(number) else { return false };
         if group.is_taken || is_claimed(work, group) {
             return false;
@@ -284,8 +304,12 @@ impl Groups {
             return before && after && has_known_methods(work, group);
         }
         let is_known = work.has_class(group.owner);
-        (before || after) && group.is_used && group.uses_us
-            || before && after && group.is_used && (is_known || is_inside(known, &group.places))
+        let is_midst = match (group.places.first(), group.places.last()) {
+            (Some(first), Some(last)) => ground.around(*first, *last).is_some(),
+            _ => false,
+        };
+        (before || after) && group.is_used && group.uses_us && (is_known || self.is_named_alike(work, group.owner))
+            || before && after && group.is_used && (is_known || is_midst)
     }
 
     /// Whether it lies in one piece, and the library's code is the next before it and behind it.
@@ -317,16 +341,18 @@ impl Groups {
         for place in &group.places {
             work.claim(u32::MAX, *place, How::Added);
         }
-        for pair in group.places.windows(2) {
-            let [p, q] = *pair else { continue };
-            if q - p > INSIDE {
-                continue;
-            }
-            for place in p + 1..q {
-                work.claim(u32::MAX, place, How::Added);
-            }
+    }
+}
+
+/// What the names of several of the library's classes begin with.
+fn prefixes(work: &Work<'_, '_>) -> Set<u64> {
+    let mut counts: Map<u64, usize> = Map::default();
+    for (_, class) in work.app.classes().filter(|(_, class)| work.has_class(*class)) {
+        for prefix in work.app.prefixes_of(class) {
+            *counts.entry(prefix.0).or_default() += 1;
         }
     }
+    counts.into_iter().filter(|(_, count)| *count >= LEAST_ALIKE).map(|(prefix, _)| prefix).collect()
 }
 
 /// All functions from the first to the last of these, if they lie near each other.
@@ -354,45 +380,33 @@ fn has_known_methods(work: &Work<'_, '_>, group: &Group) -> bool {
     group.places.iter().filter(is_known).count() * 100 >= group.places.len() * KNOWN
 }
 
-/// Known functions that cannot be another input's copy, in the app's order.
-fn strong(work: &Work<'_, '_>) -> Vec<(u32, u32, u32)> {
-    order::known(work).into_iter().filter(|(_, function, _)| !work.is_weak(*function)).collect()
+/// Claims what lies in the midst of the library's code, unless something there shows that it is somebody else's.
+fn midst(work: &mut Work<'_, '_>, ground: &Ground, groups: &Groups, others: &Set<u32>) {
+    for gap in ground.gaps() {
+        let is_long = gap.end - gap.start > LONGEST;
+        let is_open = |place: u32| others.contains(&place) || groups.is_taken_from(work, place);
+        if is_long || gap.clone().any(is_open) {
+            continue;
+        }
+        for place in gap {
+            work.claim(u32::MAX, place, How::Added);
+        }
+    }
 }
 
-/// Whether the functions before and behind a pair of known ones follow each other, as in one piece of an object file.
-fn is_in_piece(known: &[(u32, u32, u32)], number: usize) -> bool {
-    let follows = |pair: &[(u32, u32, u32)]| matches!(*pair, [(p, i, m), (q, j, n)] if m == n && i < j && q - p <= STEP);
-    let Some(&[(_, i, m), (_, j, n)]) = known.get(number..number + 2) else { return false };
-    let before = known.get((number + 1).saturating_sub(RUN)..=number).unwrap_or_default();
-    let after = known.get(number + 1..number + 1 + RUN).unwrap_or_default();
-    let is_run = |run: &[(u32, u32, u32)]| run.len() == RUN && run.windows(2).all(follows);
-    m == n && i < j && is_run(before) && is_run(after)
-}
-
-/// Whether it lies inside of one object file, by what [`strong`] tells.
-fn is_inside(known: &[(u32, u32, u32)], places: &[u32]) -> bool {
-    let (Some(first), Some(last)) = (places.first(), places.last()) else { return false };
-    let behind = known.partition_point(|(place, ..)| place < first);
-    let Some(number) = behind.checked_sub(1) else { return false };
-    known.get(behind).is_some_and(|(place, ..)| place > last) && is_in_piece(known, number)
-}
-
-/// Claims what lies inside of an object file, if nothing shows that it is somebody else's.
+/// Claims what lies inside of an object file or a class and is used there alone.
 fn inside(work: &mut Work<'_, '_>, others: &Set<u32>) {
-    let gaps = gaps(work);
-    let mut inside: Set<u32> = gaps.iter().flatten().copied().collect();
+    let mut inside: Set<u32> = gaps(work).into_iter().filter(|place| !others.contains(place)).collect();
     // Whoever calls it, and whatever it calls, has to be the library's.
     loop {
         let is_ours = |place: u32| work.at(place).is_some() || inside.contains(&place);
-        let is_open = |place: &u32| others.contains(place) || !is_closed(work, *place, &is_ours);
-        let foreign: Set<u32> = inside.iter().copied().filter(is_open).collect();
+        let is_open = |place: &u32| !is_closed(work, *place, others, &is_ours);
+        let foreign: Vec<u32> = inside.iter().copied().filter(is_open).collect();
         if foreign.is_empty() {
             break;
         }
-        for gap in gaps.iter().filter(|gap| gap.iter().any(|place| foreign.contains(place))) {
-            for place in gap {
-                inside.remove(place);
-            }
+        for place in foreign {
+            inside.remove(&place);
         }
     }
     let mut inside: Vec<u32> = inside.into_iter().collect();
@@ -404,7 +418,12 @@ fn inside(work: &mut Work<'_, '_>, others: &Set<u32>) {
 
 /// Whether it is used nearby, as compilers put what a function alone uses beside it, and nowhere else; and calls nobody else. An
 /// order file may put anybody's function anywhere.
-fn is_closed(work: &Work<'_, '_>, place: u32, is_ours: &dyn Fn(u32) -> bool) -> bool {
+fn is_closed(
+    work: &Work<'_, '_>,
+    place: u32,
+    others: &Set<u32>,
+    is_ours: &dyn Fn(u32) -> bool,
+) -> bool {
     let Some(function) = work.app_function(place) else { return false };
     let Some(end) = function.start.checked_add(1) else { return false };
     let Some(slots) = work.app.pointed_from(function.start..end) else { return false };
@@ -422,21 +441,26 @@ fn is_closed(work: &Work<'_, '_>, place: u32, is_ours: &dyn Fn(u32) -> bool) -> 
     let mut called = called.into_iter().filter_map(|address| place_at(work, address));
     !users.is_empty()
         && users.iter().all(|user| user.abs_diff(place) <= BESIDE && is_ours(*user))
-        && called.all(|called| called == place || is_ours(called))
+        && called.all(|called| called == place || is_ours(called) || others.contains(&called))
 }
 
-/// The places between functions of one object file that are nobody's yet, where none of them is a method.
-fn gaps(work: &Work<'_, '_>) -> Vec<Vec<u32>> {
-    let known = strong(work);
+/// The places between code of one object file, or of one class, that are nobody's yet, where none of them is a method.
+fn gaps(work: &Work<'_, '_>) -> Vec<u32> {
+    let part = |function: u32, place: u32| {
+        let member = work.function(function).filter(|_| !work.is_weak(function)).map(|known| known.member);
+        let methods = work.app_function(place).and_then(|there| work.app.methods.get(&there.start.get()));
+        (place, member, methods.and_then(|methods| methods.first()).map(|method| method.owner))
+    };
+    let parts: Vec<_> = work.placed().map(|(function, place, _)| part(function, place)).collect();
+    let parts = parts.iter().filter(|(_, member, class)| member.is_some() || class.is_some());
+    let parts: Vec<_> = parts.copied().collect();
     let mut gaps = Vec::new();
-    for (number, pair) in known.windows(2).enumerate() {
-        let [(p, ..), (q, ..)] = *pair else { continue };
-        if q - p < 2 || q - p > LONGEST || !is_in_piece(&known, number) {
-            continue;
-        }
-        let open: Vec<u32> = (p + 1..q).filter(|place| work.at(*place).is_none()).collect();
-        if !open.is_empty() && !open.iter().any(|place| has_method(work, *place)) {
-            gaps.push(open);
+    for pair in parts.windows(2) {
+        let [(p, m, c), (q, n, d)] = *pair else { continue };
+        let is_one = m.is_some() && m == n || c.is_some() && c == d;
+        let open = (p + 1..q).filter(|place| work.at(*place).is_none());
+        if is_one && q - p <= LONGEST && !open.clone().any(|place| has_method(work, place)) {
+            gaps.extend(open);
         }
     }
     gaps

@@ -1,0 +1,116 @@
+//! Where the library's code lies as a linker takes it from an archive: each object file in one piece, and one file behind the other.
+//!
+//! What lies in the midst of that is part of it. Only an order file could bring something else there, and that shows: it takes functions
+//! out of the pieces of their object files, or puts others between most of them.
+
+use std::cell::OnceCell;
+
+use super::spread::has_method;
+use super::work::Work;
+use crate::hash::{Map, Set};
+
+/// So many known functions must follow each other on both sides.
+const RUN: usize = 4;
+/// Object files on both sides of what lies between two of them.
+const FILES: usize = 3;
+/// Places from one known function to the next.
+const STEP: u32 = 8;
+
+/// A known function: its place, its number, its member.
+type Known = (u32, u32, u32);
+
+/// Known functions of which there is one each, in the app's order.
+pub(super) struct Ground {
+    known: Vec<Known>,
+    /// Object files that are not in one piece.
+    split: Set<u32>,
+    /// By the gap behind each known function: whether that is in the midst.
+    inside: Vec<OnceCell<bool>>,
+}
+
+impl Ground {
+    pub(super) fn read(work: &Work<'_, '_>) -> Self {
+        let mut bodies: Map<u64, usize> = Map::default();
+        for function in &work.slice.functions {
+            *bodies.entry(function.body.0).or_default() += 1;
+        }
+        let placed = work.placed().filter(|(number, place, how)| {
+            let Some(function) = work.function(*number) else { return false };
+            let is_one = bodies.get(&function.body.0) == Some(&1);
+            !work.is_weak(*number) && (how.is_equal() && is_one || has_method(work, *place))
+        });
+        let known: Vec<Known> = placed
+            .filter_map(|(number, place, _)| Some((place, number, work.function(number)?.member)))
+            .collect();
+        let mut seen: Set<u32> = Set::default();
+        let mut split: Set<u32> = Set::default();
+        let mut last = None;
+        for (.., member) in &known {
+            if last != Some(*member) && !seen.insert(*member) {
+                split.insert(*member);
+            }
+            last = Some(*member);
+        }
+        let inside = vec![OnceCell::new(); known.len()];
+        Self { known, split, inside }
+    }
+
+    /// The object files of the next known functions before and behind these places, if they lie in the midst of the library's code.
+    pub(super) fn around(&self, first: u32, last: u32) -> Option<(u32, u32)> {
+        let behind = self.known.partition_point(|(place, ..)| *place < first);
+        let before = behind.checked_sub(1)?;
+        let ((.., m), (q, _, n)) = (self.known.get(before)?, self.known.get(behind)?);
+        (*q > last && self.is_inside(before)).then_some((*m, *n))
+    }
+
+    /// The gaps between known functions in the midst of the library's code.
+    pub(super) fn gaps(&self) -> impl Iterator<Item = std::ops::Range<u32>> {
+        let pairs = self.known.windows(2).enumerate();
+        pairs.filter_map(|(before, pair)| match *pair {
+            [(p, ..), (q, ..)] if q - p > 1 && self.is_inside(before) => Some(p + 1..q),
+            _ => None,
+        })
+    }
+
+    fn is_inside(&self, before: usize) -> bool {
+        let told = self.inside.get(before).map(|inside| {
+            *inside.get_or_init(|| {
+                let Some(&[(_, i, m), (_, j, n)]) = self.known.get(before..before + 2) else { return false };
+                let files = if m == n { 1 } else { FILES };
+                i < j && self.is_run((0..=before).rev(), files) && self.is_run(before + 1..self.known.len(), files)
+            })
+        });
+        told.unwrap_or(false)
+    }
+
+    /// Whether known functions follow each other from here on, as in the archive, in so many object files that are in one piece.
+    fn is_run(&self, numbers: impl Iterator<Item = usize>, files: usize) -> bool {
+        let mut members: Set<u32> = Set::default();
+        let (mut count, mut places, mut functions) = (0, 0u32, 0u32);
+        let mut last: Option<Known> = None;
+        for known in numbers.filter_map(|number| self.known.get(number)) {
+            let (place, number, member) = *known;
+            if self.split.contains(&member) {
+                return false;
+            }
+            if let Some((other, from, of)) = last {
+                let is_up = (place > other) == (number > from);
+                if !is_up || of == member && place.abs_diff(other) > STEP {
+                    return false;
+                }
+                if of == member {
+                    places += place.abs_diff(other);
+                    functions += number.abs_diff(from);
+                }
+            }
+            last = Some(*known);
+            count += 1;
+            members.insert(member);
+            if count >= RUN && members.len() >= files {
+                break;
+            }
+        }
+        // Who puts something between them puts one beside each.
+        count >= RUN && members.len() >= files && places * 2 <= functions * 3 + 2
+    }
+}
