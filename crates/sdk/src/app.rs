@@ -50,6 +50,8 @@ pub(crate) struct App<'d> {
     classes: Map<u64, Digest>,
     superclasses: Map<u64, Svma>,
     prefixes: Map<u64, Vec<Digest>>,
+    /// Whether the linker left categories apart from their classes. Else a class may have methods of others' categories.
+    pub(crate) keeps_categories: bool,
     imports: Map<u64, Digest>,
     /// What the image exports, and may call by way of a slot: stripping leaves it.
     pub(crate) exports: Map<u64, Svma>,
@@ -129,6 +131,7 @@ impl<'d> App<'d> {
             classes: classes.objects,
             superclasses: classes.superclasses,
             prefixes: classes.prefixes,
+            keeps_categories: classes.has_apart,
             imports,
             exports,
             names,

@@ -25,6 +25,8 @@ pub(crate) struct Classes {
     pub(crate) methods: Vec<Method>,
     /// Classes by the addresses of their objects.
     pub(crate) objects: Map<u64, Digest>,
+    /// Whether a category is apart from its class, both in this image: a linker that joins them joins all that no runtime needs early.
+    pub(crate) has_apart: bool,
     /// By class: what its name begins with, the shortest first, as vendors mark their classes.
     pub(crate) prefixes: Map<u64, Vec<Digest>>,
     /// By the hash of a class: where the object of its superclass lies, if that is in this image.
@@ -34,8 +36,20 @@ pub(crate) struct Classes {
 impl Classes {
     /// All that the object defines; nothing for ELF.
     pub(crate) fn read(object: &Object<'_>, pointers: &Pointers<'_>) -> Self {
-        let mut reader =
-            Reader { pointers, word: if object.is_64() { 8 } else { 4 }, found: Self::default() };
+        let mut reader = Reader {
+            pointers,
+            word: if object.is_64() { 8 } else { 4 },
+            found: Self::default(),
+            early: Vec::new(),
+        };
+        let early = object.sections().iter().find(|section| section.name == "__objc_nlcatlist");
+        let mut at = early.map_or(Svma::new(0), |early| early.address.start());
+        while early.is_some_and(|early| at < early.address.end()) && reader.early.len() < MAX_METHODS {
+            reader.early.extend(pointers.read(at));
+            let Some(next) = at.checked_add(reader.word) else { break };
+            at = next;
+        }
+        reader.early.sort_unstable();
         for section in object.sections() {
             let is_class = match &*section.name {
                 "__objc_classlist" => true,
@@ -96,6 +110,8 @@ struct Reader<'p, 'd> {
     pointers: &'p Pointers<'d>,
     word: u64,
     found: Classes,
+    /// Categories that are loaded early.
+    early: Vec<Svma>,
 }
 
 /// The bytes before the first NUL.
@@ -154,6 +170,7 @@ impl<'d> Reader<'_, 'd> {
         let class = self.pointers.read(self.field(category, 1)?);
         let class = class.and_then(|class| self.data_of(class));
         let class = class.and_then(|data| self.string_at(self.name_of(data)?)).map(class_digest);
+        self.found.has_apart |= class.is_some() && self.early.binary_search(&category).is_err();
         let owner = category_digest(name);
         for (field, sign) in [(2, b'-'), (3, b'+')] {
             let list = self.pointers.read(self.field(category, field)?);

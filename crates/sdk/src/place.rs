@@ -5,6 +5,7 @@
 //! library's order; and what must be there, where nothing was left out. Never what is merely near.
 
 mod classes;
+mod embedded;
 mod ground;
 mod newer;
 mod order;

@@ -12,192 +12,207 @@ use backtrail_sdk::Fingerprint;
 use links::{Lab, body, class};
 
 const ROOT: &str = "__attribute__((objc_root_class)) @interface";
+const VEND1: &str = "int Vend1_2(int, int);\nint Vend1_3(int, int);\n__attribute__((objc_root_class)) @interface Vend1\n+ (int)make;\n@end\n";
+const MEMBERS: [&str; 4] = ["vendor0", "vendor1", "vendor2", "vendor3"];
 
 fn method(class: &str, number: u32) -> String {
     format!("-[{class} run{number}:with:]")
 }
 
-/// A library of four members in two versions. The second one differs in one function; `more` is put before the third member of it.
-fn library(lab: &Lab, more: &str) -> Fingerprint {
+/// A class that others may name.
+fn declared(class: &str) -> String {
+    format!("{ROOT} {class}\n+ (int)make;\n@end\n")
+}
+
+/// Another library of four members, of which the known version differs in one function.
+fn library(lab: &Lab) -> Fingerprint {
     for number in 0..4 {
-        let name = format!("Vend{number}");
-        let old = class(&name, None, number + 1, "", 10);
+        let old = class(&format!("Vend{number}"), None, number + 1, "", 10);
         lab.compile(&format!("old{number}"), &old);
         let new = if number == 1 { old.replacen("x ^= y", "x ^= y * 77 + 5 - x", 1) } else { old };
-        let new = if number == 2 { format!("{more}\n{new}") } else { new };
         lab.compile(&format!("vendor{number}"), &new);
     }
-    lab.compile("main", &(class("App", None, 99, "", 10) + "int main(int c, char **v) { return App_3(c, c); }\n"));
+    main(lab);
+    known(lab)
+}
+
+fn main(lab: &Lab) {
+    let text = class("App", None, 99, "", 10);
+    lab.compile("main", &(text + "int main(int c, char **v) { (void)v; return App_3(c, c); }\n"));
+}
+
+fn known(lab: &Lab) -> Fingerprint {
     lab.learn(&["old0", "old1", "old2", "old3"])
 }
 
-const VEND1: &str = "int Vend1_2(int, int);\nint Vend1_3(int, int);\n__attribute__((objc_root_class)) @interface Vend1\n+ (int)make;\n@end\n";
+/// The library with other object files before, in the midst of it, and behind.
+fn orders(others: &[&'static str]) -> [Vec<&'static str>; 3] {
+    let with = |at: usize| {
+        let mut objects = MEMBERS.to_vec();
+        objects.splice(at..at, others.iter().copied());
+        objects.insert(0, "main");
+        objects
+    };
+    [with(0), with(2), with(4)]
+}
+
+fn expect_none_wrong(lab: &Lab, known: &Fingerprint, objects: &[&str], flags: &[&str], least: usize) {
+    let judged = lab.judge(known, objects, flags);
+    assert_eq!(judged.wrong, [""; 0], "{objects:?} {flags:?}");
+    assert!(judged.found >= least, "{objects:?} {flags:?}: {judged:?}");
+}
 
 #[test]
 fn two_libraries_that_need_each_other() {
     let Some(lab) = Lab::new("sdk-mutual") else { return };
-    let known = library(&lab, "");
+    let known = library(&lab);
     let user = class("Vend2", None, 3, "", 10).replace("return 3;", "return [Peer0 make];");
-    lab.compile("vendor2", &format!("{ROOT} Peer0\n+ (int)make;\n@end\n{user}"));
-    let next = format!("{ROOT} Peer1\n+ (int)make;\n@end\n");
-    let peer = class("Peer0", None, 50, "", 10).replace("return 3;", "return Vend1_2(3, 4) + [Vend1 make] + [Peer1 make];");
-    lab.compile("peer0", &format!("{VEND1}{next}{peer}"));
-    let back = format!("{ROOT} Peer0\n+ (int)make;\n@end\n");
-    let peer = class("Peer1", None, 51, "", 10).replace("return 3;", "return Vend1_2(3, 4) + [Peer0 make];");
-    lab.compile("peer1", &format!("{VEND1}{back}{peer}"));
-    for objects in [
-        ["main", "vendor0", "vendor1", "vendor2", "vendor3", "peer0", "peer1"],
-        ["main", "peer0", "peer1", "vendor0", "vendor1", "vendor2", "vendor3"],
-        ["main", "vendor0", "vendor2", "peer0", "peer1", "vendor1", "vendor3"],
-    ] {
-        let judged = lab.judge(&known, &objects, &[]);
-        println!("mutual {objects:?} {judged:?}");
+    lab.compile("vendor2", &(declared("Peer0") + &user));
+    for (name, other) in [("Peer0", "Peer1"), ("Peer1", "Peer0")] {
+        let uses = format!("return Vend1_2(3, 4) + [Vend1 make] + [{other} make];");
+        let text =
+            class(name, None, if name == "Peer0" { 50 } else { 51 }, "", 10).replace("return 3;", &uses);
+        lab.compile(&name.to_lowercase(), &(VEND1.to_owned() + &declared(other) + &text));
+    }
+    for objects in orders(&["peer0", "peer1"]) {
+        expect_none_wrong(&lab, &known, &objects, &[], 80);
     }
 }
 
 #[test]
-fn a_category_of_the_app_that_is_merged() {
+fn a_category_of_the_app_that_the_linker_joined_with_a_class() {
     let Some(lab) = Lab::new("sdk-category") else { return };
-    let known = library(&lab, "");
+    let known = library(&lab);
     let mut text = VEND1.to_owned() + "static int ext_state[32];\n@implementation Vend1 (AppExtension)\n";
     for number in 0..4 {
-        let _ = writeln!(text, "- (int)extra{number}:(int)x with:(int)y {{ {} return x; }}", body("ext_state", 1000 + number));
+        let body = body("ext_state", 1000 + number);
+        let _ = writeln!(text, "- (int)extra{number}:(int)x with:(int)y {{ {body} return x; }}");
     }
-    text += "@end\n";
-    lab.compile("own", &text);
-    for objects in [["main", "own", "vendor0", "vendor1", "vendor2", "vendor3"], ["main", "vendor0", "vendor1", "own", "vendor2", "vendor3"]] {
-        for flags in [&["-objc_category_merging"][..], &[], &["-objc_relative_method_lists", "-objc_category_merging"]] {
-            for set in ["vendor", "old"] {
-                let objects: Vec<String> = objects.iter().map(|name| name.replace("vendor", set)).collect();
-                if set == "old" { for n in 0..4 { std::fs::copy(lab.object(&format!("old{n}")), lab.object(&format!("vendor{n}"))).unwrap(); } }
-                let objects: Vec<&str> = objects.iter().map(|s| if s.starts_with("old") { &*Box::leak(s.replace("old", "vendor").into_boxed_str()) } else { &**s }).collect();
-                println!("category {set} {objects:?} {flags:?} {:?}", lab.judge(&known, &objects, flags));
+    lab.compile("own", &(text + "@end\n"));
+    for is_known_version in [false, true] {
+        if is_known_version {
+            for number in 0..4 {
+                let (old, new) =
+                    (lab.object(&format!("old{number}")), lab.object(&format!("vendor{number}")));
+                std::fs::copy(old, new).unwrap();
             }
-            library(&lab, "");
+        }
+        for objects in orders(&["own"]) {
+            for flags in [
+                &["-objc_category_merging"][..],
+                &["-objc_category_merging", "-objc_relative_method_lists"],
+                &[],
+            ] {
+                expect_none_wrong(&lab, &known, &objects, flags, 80);
+                assert_eq!(lab.judge(&known, &objects, flags).is_named, is_known_version);
+            }
         }
     }
 }
 
 #[test]
-fn an_order_file_puts_functions_between_methods() {
+fn an_order_file_that_puts_functions_between_methods() {
     let Some(lab) = Lab::new("sdk-orders") else { return };
-    let new = format!("{ROOT} VendNew\n+ (int)make;\n@end\nint vend_new(int x) {{ return [VendNew make] + x; }}\n");
-    let known = library(&lab, &new);
-    let text = class("VendNew", None, 60, "", 10).replace("return 3;", "return Vend1_2(3, 4) + [Vend1 make];");
-    lab.compile("vendor-new", &format!("{VEND1}{text}"));
+    let known = library(&lab);
+    let user = class("Vend2", None, 3, "", 10).replace("return 3;", "return [VendNew make];");
+    lab.compile("vendor2", &(declared("VendNew") + &user));
+    let new = class("VendNew", None, 60, "", 10).replace("return 3;", "return Vend1_2(3, 4) + [Vend1 make];");
+    lab.compile("vendor-new", &(VEND1.to_owned() + &new));
     let objects = ["main", "vendor0", "vendor1", "vendor2", "vendor-new", "vendor3"];
-    for class in ["Vend1", "VendNew", "Vend3"] {
-        let mut names = Vec::new();
-        for number in 0..10 {
-            names.push(method(class, number));
-            names.push(format!("_App_{number}"));
-        }
-        for number in 0..10 { names.push(format!("_{class}_{number}")); }
-        // The rest as it lies.
-        let order = lab.order(&names);
-        for fold in [&[][..], &["--icf=all"]] {
-            let flags = [&["-order_file", &*order][..], fold].concat();
-            println!("order {class} {fold:?} {:?}", lab.judge(&known, &objects, &flags));
-        }
-        // All of the library, but app's functions between.
-        let mut names = Vec::new();
-        for c in ["Vend0", "Vend1", "Vend2", "VendNew", "Vend3"] {
-            for number in 0..10 {
-                names.push(method(c, number));
-                if c == class { names.push(format!("_App_{number}")); }
+    let classes = ["Vend0", "Vend1", "Vend2", "VendNew", "Vend3"];
+    for mixed in ["Vend1", "VendNew", "Vend3"] {
+        // All of the library, or this class alone.
+        for listed in [&classes[..], &[mixed]] {
+            let mut names = Vec::new();
+            for class in listed {
+                for number in 0..10 {
+                    names.push(method(class, number));
+                    names.extend((*class == mixed).then(|| format!("_App_{number}")));
+                }
+                names.push(format!("+[{class} make]"));
+                names.extend((0..10).map(|number| format!("_{class}_{number}")));
             }
-            names.push(format!("+[{c} make]"));
-            for number in 0..10 { names.push(format!("_{c}_{number}")); }
-        }
-        let order = lab.order(&names);
-        for fold in [&[][..], &["--icf=all"]] {
-            let flags = [&["-order_file", &*order][..], fold].concat();
-            println!("order all {class} {fold:?} {:?}", lab.judge(&known, &objects, &flags));
+            let order = lab.order(&names);
+            for fold in [&[][..], &["--icf=all"]] {
+                let flags = [&["-order_file", &*order][..], fold].concat();
+                expect_none_wrong(&lab, &known, &objects, &flags, 70);
+            }
         }
     }
 }
 
 #[test]
-fn a_function_that_became_somebody_elses() {
+fn a_function_that_another_version_left_to_somebody_else() {
     let Some(lab) = Lab::new("sdk-moved") else { return };
-    let helper = |name: &str, kind: &str| format!("{kind} int {name}(int x, int y) {{ for (int i = 0; i < y; i++) x = x * 31 + (x >> 7) + y; return x ^ 77; }}\n");
-    let other = |name: &str| format!("int {name}(int x, int y) {{ for (int i = 0; i < y; i++) x = x * 37 + (x >> 9) + y * x; return x ^ 99; }}\n");
-    let user = |name: &str| format!("int vend_user0(int x) {{ return {name}(x, 3) + {name}(x, 9); }}\nint vend_user1(int x) {{ return {name}(x, 7) * {name}(x + 1, 11); }}\n");
-    // A helper of its own, a global one, and another library's instead.
-    for (kind, is_exported) in [("__attribute__((noinline)) static", false), ("", true)] {
-        library(&lab, "");
-        let old = class("Vend2", None, 3, &(helper("vend_hash", kind) + &user("vend_hash")), 10);
-        lab.compile("old2", &old);
-        let name = if is_exported { "vend_hash" } else { "other_hash" };
-        lab.compile("vendor2", &class("Vend2", None, 3, &(format!("int {name}(int, int);\n") + &user(name)), 10));
-        let known = lab.learn(&["old0", "old1", "old2", "old3"]);
-        lab.compile("other", &(class("Other", None, 80, &other(name), 10)));
-        for objects in [
-            ["main", "other", "vendor0", "vendor1", "vendor2", "vendor3"],
-            ["main", "vendor0", "vendor1", "vendor2", "other", "vendor3"],
-        ] {
-            for flags in [&[][..], &["-no_exported_symbols"], &["-dead_strip", "-u", "_vend_user1"]] {
-                println!("moved {kind} {flags:?} {:?}", lab.judge(&known, &objects, flags));
+    let users = |name: &str| {
+        format!(
+            "int vend_user0(int x) {{ return {name}(x, 3) + {name}(x, 9); }}\n\
+             int vend_user1(int x) {{ return {name}(x, 7) * {name}(x + 1, 11); }}\n"
+        )
+    };
+    // A helper of the object file's own, a global one by the same name.
+    for (kind, name) in [("__attribute__((noinline)) static", "other_hash"), ("", "vend_hash")] {
+        library(&lab);
+        let helper = format!(
+            "{kind} int vend_hash(int x, int y) {{ for (int i = 0; i < y; i++) x = x * 31 + (x >> 7) + y; return x ^ 77; }}\n"
+        );
+        lab.compile("old2", &class("Vend2", None, 3, &(helper + &users("vend_hash")), 10));
+        let now = format!("int {name}(int, int);\n{}", users(name));
+        lab.compile("vendor2", &class("Vend2", None, 3, &now, 10));
+        let known = known(&lab);
+        let other = format!(
+            "int {name}(int x, int y) {{ for (int i = 0; i < y; i++) x = x * 37 + (x >> 9) + y * x; return x ^ 99; }}\n"
+        );
+        lab.compile("other", &class("Other", None, 80, &other, 10));
+        for objects in orders(&["other"]) {
+            for flags in [&[][..], &["-no_exported_symbols"]] {
+                expect_none_wrong(&lab, &known, &objects, flags, 80);
             }
+            expect_none_wrong(&lab, &known, &objects, &["-dead_strip", "-u", "_vend_user1"], 40);
         }
     }
 }
 
 #[test]
-fn a_hook_that_the_app_has_for_it() {
+fn a_function_of_the_app_that_only_the_library_calls() {
     let Some(lab) = Lab::new("sdk-hook") else { return };
-    let known = library(&lab, "");
+    let known = library(&lab);
     let user = class("Vend2", None, 3, "", 10).replace("return 3;", "return app_hook(3) + app_hook(4);");
     lab.compile("vendor2", &format!("int app_hook(int);\n{user}"));
-    lab.compile("own", &format!("{VEND1}int app_hook(int x) {{ return Vend1_2(x, 3) + Vend1_3(x * 3, 4) + [Vend1 make]; }}\n"));
-    for objects in [
-        ["main", "own", "vendor0", "vendor1", "vendor2", "vendor3"],
-        ["main", "vendor0", "vendor1", "own", "vendor2", "vendor3"],
-    ] {
+    let hook = "int app_hook(int x) { return Vend1_2(x, 3) + Vend1_3(x * 3, 4) + [Vend1 make]; }\n";
+    lab.compile("own", &(VEND1.to_owned() + hook));
+    for objects in orders(&["own"]) {
         for flags in [&[][..], &["-no_exported_symbols"]] {
-            println!("hook {flags:?} {:?}", lab.judge(&known, &objects, flags));
+            expect_none_wrong(&lab, &known, &objects, flags, 80);
         }
     }
 }
 
 #[test]
-fn open_source_that_it_embeds() {
+fn open_source_that_the_library_embeds_and_the_app_has_without_it() {
+    const OPEN: u32 = 12;
     let Some(lab) = Lab::new("sdk-embeds") else { return };
-    for number in 0..30 {
-        let name = format!("Open{number}");
-        let next = format!("Open{}", (number + 1) % 30);
-        let user = |text: String| format!("{ROOT} {next}\n+ (int)make;\n@end\n{}", text.replace("return 3;", &format!("return [{next} make];")));
-        lab.compile(&format!("old{number}"), &user(class(&name, None, number + 200, "", 3)));
-        lab.compile(&format!("open{number}"), &user(class(&name, None, number + 300, "", 3)));
+    let open = |number: u32, seed: u32| {
+        let next = format!("Open{}", (number + 1) % OPEN);
+        let text = class(&format!("Open{number}"), None, number + seed, "", 3);
+        declared(&next) + &text.replace("return 3;", &format!("return [{next} make];"))
+    };
+    let mut objects = vec!["main".to_owned()];
+    let mut members = Vec::new();
+    for number in 0..OPEN {
+        lab.compile(&format!("old{number}"), &open(number, 200));
+        lab.compile(&format!("open{number}"), &open(number, 300));
+        objects.push(format!("open{number}"));
+        members.push(format!("old{number}"));
     }
-    for number in 30..36 {
-        let text = class(&format!("Vend{number}"), None, number + 200, "", 3).replace("return 3;", "return [Open3 make];");
-        lab.compile(&format!("old{number}"), &format!("{ROOT} Open3\n+ (int)make;\n@end\n{text}"));
+    for number in OPEN..OPEN + 3 {
+        let text = class(&format!("Vend{number}"), None, number + 200, "", 3);
+        let text = text.replace("return 3;", "return [Open3 make];");
+        lab.compile(&format!("old{number}"), &(declared("Open3") + &text));
+        members.push(format!("old{number}"));
     }
-    lab.compile("main", &(class("App", None, 99, "", 10) + "int main(int c, char **v) { return App_3(c, c); }\n"));
-    let known: Vec<String> = (0..36).map(|number| format!("old{number}")).collect();
-    let known = lab.learn(&known.iter().map(|name| &**name).collect::<Vec<_>>());
-    let mut objects: Vec<String> = (0..30).map(|number| format!("open{number}")).collect();
-    objects.insert(0, "main".to_owned());
-    let judged = lab.judge(&known, &objects.iter().map(|name| &**name).collect::<Vec<_>>(), &[]);
-    println!("open {} {:?}", judged.wrong.len(), judged.wrong.get(..2));
-}
-
-#[test]
-fn an_order_file_of_a_trace() {
-    let Some(lab) = Lab::new("sdk-trace") else { return };
-    // Small functions that are alike, so that only order tells them.
-    let small = (0..12).map(|number| format!("int vend_get{number}(int *p) {{ return p[{}]; }}\nint vend_big{number}(int x, int y) {{ {} return x; }}\n", number % 3, body("Vend2_state", 5000 + number))).collect::<String>();
-    library(&lab, "");
-    let text = class("Vend2", None, 3, &small, 10);
-    lab.compile("old2", &text);
-    lab.compile("vendor2", &text.replacen("x ^= y", "x ^= y * 77 + 5 - x", 1));
-    let known = lab.learn(&["old0", "old1", "old2", "old3"]);
-    let objects = ["main", "vendor0", "vendor1", "vendor2", "vendor3"];
-    let mut names = Vec::new();
-    for number in 0..6 {
-        names.extend([format!("_vend_big{}", number * 2), format!("_App_{number}"), format!("_vend_get{}", number * 2), format!("_vend_big{}", number * 2 + 1)]);
-    }
-    let order = lab.order(&names);
-    println!("trace {:?}", lab.judge(&known, &objects, &["-order_file", &order]));
+    main(&lab);
+    let known = lab.learn(&members.iter().map(|name| &**name).collect::<Vec<_>>());
+    let objects: Vec<&str> = objects.iter().map(|name| &**name).collect();
+    expect_none_wrong(&lab, &known, &objects, &[], 0);
 }

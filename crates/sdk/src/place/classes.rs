@@ -9,6 +9,8 @@ use crate::hash::Map;
 const KNOWN: usize = 50;
 /// Functions between two classes of one library.
 const NEAR: u32 = 60;
+/// Functions between a method and those that the known version has, too.
+const BESIDE: u32 = 16;
 
 /// Claims classes of the library that lie among its code, whatever their bodies.
 pub(super) fn fill(work: &mut Work<'_, '_>) {
@@ -80,8 +82,14 @@ fn is_among(work: &Work<'_, '_>, places: &[u32]) -> bool {
     before == Some(true) || after == Some(true)
 }
 
-fn claim(work: &mut Work<'_, '_>, places: &[u32]) {
-    for place in places {
-        work.claim(u32::MAX, *place, How::Added);
+pub(super) fn claim(work: &mut Work<'_, '_>, places: &[u32]) {
+    for (number, place) in places.iter().enumerate() {
+        // Among the class's own methods there is nobody's.
+        let is_own = |other: &u32| place.abs_diff(*other) <= BESIDE && !work.may_be_joined(*other);
+        let (before, behind) = places.split_at(number);
+        let is_among = before.iter().any(is_own) && behind.iter().any(is_own);
+        if is_among || !work.may_be_joined(*place) {
+            work.claim(u32::MAX, *place, How::Added);
+        }
     }
 }

@@ -7,10 +7,11 @@ use std::cell::OnceCell;
 
 use super::spread::has_method;
 use super::work::Work;
+use crate::fingerprint::Reach;
 use crate::hash::{Map, Set};
 
 /// So many known functions must follow each other on both sides.
-const RUN: usize = 4;
+const RUN: usize = 6;
 /// Object files on both sides of what lies between two of them.
 const FILES: usize = 3;
 /// Places from one known function to the next.
@@ -39,9 +40,13 @@ impl Ground {
             let is_one = bodies.get(&function.body.0) == Some(&1);
             !work.is_weak(*number) && (how.is_equal() && is_one || has_method(work, *place))
         });
-        let known: Vec<Known> = placed
-            .filter_map(|(number, place, _)| Some((place, number, work.function(number)?.member)))
-            .collect();
+        let mut by_place: Map<u32, u32> = placed.map(|(number, place, _)| (place, number)).collect();
+        by_place.extend(by_names(work));
+        let member = |number: u32| work.function(number).map(|function| function.member);
+        let known = by_place.into_iter();
+        let mut known: Vec<Known> =
+            known.filter_map(|(place, number)| Some((place, number, member(number)?))).collect();
+        known.sort_unstable();
         let mut seen: Set<u32> = Set::default();
         let mut split: Set<u32> = Set::default();
         let mut last = None;
@@ -63,6 +68,17 @@ impl Ground {
         (*q > last && self.is_inside(before)).then_some((*m, *n))
     }
 
+    /// Whether a place belongs to this object file: it lies between known functions of it, or beside one, in the midst of the library's code.
+    pub(super) fn is_of(&self, place: u32, member: u32) -> bool {
+        if let Some((m, n)) = self.around(place, place) {
+            return member == m || member == n;
+        }
+        let behind = self.known.partition_point(|(other, ..)| *other < place);
+        let sides = [behind.checked_sub(1).and_then(|before| self.known.get(before)), self.known.get(behind)];
+        !self.split.contains(&member)
+            && sides.iter().all(|side| side.is_some_and(|(.., other)| *other == member))
+    }
+
     /// The gaps between known functions in the midst of the library's code.
     pub(super) fn gaps(&self) -> impl Iterator<Item = std::ops::Range<u32>> {
         let pairs = self.known.windows(2).enumerate();
@@ -77,7 +93,9 @@ impl Ground {
             *inside.get_or_init(|| {
                 let Some(&[(_, i, m), (_, j, n)]) = self.known.get(before..before + 2) else { return false };
                 let files = if m == n { 1 } else { FILES };
-                i < j && self.is_run((0..=before).rev(), files) && self.is_run(before + 1..self.known.len(), files)
+                i < j
+                    && self.is_run((0..=before).rev(), files)
+                    && self.is_run(before + 1..self.known.len(), files)
             })
         });
         told.unwrap_or(false)
@@ -113,4 +131,21 @@ impl Ground {
         // Who puts something between them puts one beside each.
         count >= RUN && members.len() >= files && places * 2 <= functions * 3 + 2
     }
+}
+
+/// Names tell where object files lie, too, whatever became of their code: not where folded functions share places.
+fn by_names(work: &Work<'_, '_>) -> Map<u32, u32> {
+    let mut by_place: Map<u32, u32> = Map::default();
+    for (number, function) in (0u32..).zip(&work.slice.functions) {
+        if function.reach == Reach::Global
+            && let Some(place) = work.app.function_named(function.name)
+            && let Ok(place) = u32::try_from(place)
+            && !work.is_foreign(place)
+            && by_place.insert(place, number).is_some()
+        {
+            return Map::default();
+        }
+    }
+    by_place.retain(|place, _| work.at(*place).is_none());
+    by_place
 }

@@ -5,6 +5,7 @@
 //! it, where the linker kept that in one piece.
 
 use super::How;
+use super::classes;
 use super::ground::Ground;
 use super::order;
 use super::spread::has_method;
@@ -48,7 +49,7 @@ pub(super) fn fill(work: &mut Work<'_, '_>) {
         midst(work, &ground, &groups, &others);
         groups.claim(work, &ground);
         inside(work, &others);
-        called(work, &groups, &others);
+        called(work, &ground, &others);
         if work.placed().count() == before {
             return;
         }
@@ -283,6 +284,14 @@ impl Groups {
         work.at(place).is_none() && methods.iter().any(is_others)
     }
 
+    /// Whether the classes that have methods here have all of them here.
+    fn are_whole(&self, places: &std::ops::Range<u32>) -> bool {
+        let is_here = |place: &u32| places.contains(place);
+        let unknown =
+            self.all.iter().filter(|group| group.object.is_some() && !self.ours.contains(&group.owner.0));
+        unknown.into_iter().all(|group| !group.places.iter().any(is_here) || group.places.iter().all(is_here))
+    }
+
     /// Whether its name begins as those of the library do.
     fn is_named_alike(&self, work: &Work<'_, '_>, class: Digest) -> bool {
         work.app.prefixes_of(class).iter().any(|prefix| self.prefixes.contains(&prefix.0))
@@ -308,7 +317,10 @@ impl Groups {
             (Some(first), Some(last)) => ground.around(*first, *last).is_some(),
             _ => false,
         };
-        (before || after) && group.is_used && group.uses_us && (is_known || self.is_named_alike(work, group.owner))
+        (before || after)
+            && group.is_used
+            && group.uses_us
+            && (is_known || self.is_named_alike(work, group.owner))
             || before && after && group.is_used && (is_known || is_midst)
     }
 
@@ -338,6 +350,10 @@ impl Groups {
         let Some(group) = self.all.get_mut(number) else { return };
         group.is_taken = true;
         self.ours.insert(group.owner.0);
+        if work.has_class(group.owner) {
+            classes::claim(work, &group.places);
+            return;
+        }
         for place in &group.places {
             work.claim(u32::MAX, *place, How::Added);
         }
@@ -384,8 +400,8 @@ fn has_known_methods(work: &Work<'_, '_>, group: &Group) -> bool {
 fn midst(work: &mut Work<'_, '_>, ground: &Ground, groups: &Groups, others: &Set<u32>) {
     for gap in ground.gaps() {
         let is_long = gap.end - gap.start > LONGEST;
-        let is_open = |place: u32| others.contains(&place) || groups.is_taken_from(work, place);
-        if is_long || gap.clone().any(is_open) {
+        let is_others = |place: u32| others.contains(&place) || groups.is_taken_from(work, place);
+        if is_long || gap.clone().any(is_others) || !groups.are_whole(&gap) {
             continue;
         }
         for place in gap {
@@ -418,12 +434,7 @@ fn inside(work: &mut Work<'_, '_>, others: &Set<u32>) {
 
 /// Whether it is used nearby, as compilers put what a function alone uses beside it, and nowhere else; and calls nobody else. An
 /// order file may put anybody's function anywhere.
-fn is_closed(
-    work: &Work<'_, '_>,
-    place: u32,
-    others: &Set<u32>,
-    is_ours: &dyn Fn(u32) -> bool,
-) -> bool {
+fn is_closed(work: &Work<'_, '_>, place: u32, others: &Set<u32>, is_ours: &dyn Fn(u32) -> bool) -> bool {
     let Some(function) = work.app_function(place) else { return false };
     let Some(end) = function.start.checked_add(1) else { return false };
     let Some(slots) = work.app.pointed_from(function.start..end) else { return false };
@@ -466,8 +477,9 @@ fn gaps(work: &Work<'_, '_>) -> Vec<u32> {
     gaps
 }
 
-/// Claims functions among the library's code that only this calls, and that call it.
-fn called(work: &mut Work<'_, '_>, groups: &Groups, others: &Set<u32>) {
+/// Claims functions in the midst of the library's code that only this calls, and that call it.
+fn called(work: &mut Work<'_, '_>, ground: &Ground, others: &Set<u32>) {
+    let gaps: Set<u32> = gaps(work).into_iter().collect();
     let mut found = Vec::new();
     for place in 0..u32::try_from(work.app.functions.len()).unwrap_or(u32::MAX) {
         let callers = work.app.callers(index(place));
@@ -476,7 +488,7 @@ fn called(work: &mut Work<'_, '_>, groups: &Groups, others: &Set<u32>) {
             || others.contains(&place)
             || has_method(work, place)
             || !callers.iter().all(|caller| work.at(*caller).is_some())
-            || !is_between(work, groups, place)
+            || !gaps.contains(&place) && ground.around(place, place).is_none()
         {
             continue;
         }
@@ -493,20 +505,4 @@ fn called(work: &mut Work<'_, '_>, groups: &Groups, others: &Set<u32>) {
     for place in found {
         work.claim(u32::MAX, place, How::Added);
     }
-}
-
-/// Whether the next code before and behind it is the library's, and no class of somebody else is there.
-fn is_between(work: &Work<'_, '_>, groups: &Groups, place: u32) -> bool {
-    let reaches = |place: u32| {
-        if groups.is_somebodys(work, place, Digest::default()) {
-            return Some(false);
-        }
-        work.at(place).map(|_| true)
-    };
-    let before = (1..=NEAR).map_while(|by| place.checked_sub(by)).find_map(reaches);
-    let after = (1..=NEAR)
-        .map(|by| place + by)
-        .take_while(|place| work.app_function(*place).is_some())
-        .find_map(reaches);
-    before == Some(true) && after == Some(true)
 }

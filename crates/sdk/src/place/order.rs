@@ -134,13 +134,9 @@ fn between(work: &mut Work<'_, '_>, (p, i): (u32, u32), (q, j): (u32, u32)) {
         return;
     }
     let matched = align(work, (p + 1, places), (i + 1, functions));
-    let count = matched.iter().filter(|matched| matched.is_some()).count();
-    let is_full = count * 2 >= matched.len();
     for (place, matched) in (p + 1..q).zip(matched) {
-        match matched {
-            Some(function) => work.claim(function, place, How::Order),
-            None if is_full => work.claim(u32::MAX, place, How::Changed),
-            None => {}
+        if let Some(function) = matched {
+            work.claim(function, place, How::Order);
         }
     }
 }

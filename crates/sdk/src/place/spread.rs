@@ -3,6 +3,8 @@
 use backtrail_core::Svma;
 
 use super::How;
+use super::embedded;
+use super::ground::Ground;
 use super::work::Work;
 use crate::app::Referent;
 use crate::fingerprint::{Reach, Target, index};
@@ -79,7 +81,7 @@ pub(super) fn names(work: &mut Work<'_, '_>) {
                 }
                 Some(known) if is_class => work.claim(*known, *place, How::Changed),
                 // A method that this version of the library has not.
-                None if is_class => work.claim(u32::MAX, *place, How::Added),
+                None if is_class && !work.may_be_joined(*place) => work.claim(u32::MAX, *place, How::Added),
                 _ => {}
             }
         }
@@ -107,14 +109,17 @@ pub(super) fn renewed(work: &mut Work<'_, '_>) -> bool {
     let has = |least: usize, share: usize| there.len() >= least && there.len() * 100 >= known.len() * share;
     let is_nearly_all = has(LEAST_CLASSES, NAMED_CLASSES);
     let is_many = has(MANY_CLASSES, NAMED_OF_MANY);
+    let classes: Set<u64> = there.keys().copied().collect();
     let mut places: Vec<(u32, How)> = there.into_values().flat_map(|(_, places)| places).collect();
     places.sort_unstable();
     let is_there = is_nearly_all || is_many && is_dense(work, &places);
-    if !is_there {
+    if !is_there || !work.is_there && embedded::may_be(work, &classes) {
         return false;
     }
     for (place, how) in places {
-        work.claim(u32::MAX, place, how);
+        if !work.may_be_joined(place) {
+            work.claim(u32::MAX, place, how);
+        }
     }
     true
 }
@@ -320,9 +325,7 @@ fn data(
         return;
     }
     let slice = work.slice;
-    let from = slice.pointers.partition_point(|pointer| pointer.data < target);
-    let inside = slice.pointers.get(from..).unwrap_or_default();
-    for pointer in inside.iter().take_while(|pointer| pointer.data == target) {
+    for pointer in slice.pointers_of(target) {
         let at = address.checked_add(pointer.offset.into());
         if let Some(there) = at.and_then(|at| work.app.pointer(at)) {
             // Tables lead to tables: each is looked through once.
@@ -364,8 +367,10 @@ fn calls_agree(work: &mut Work<'_, '_>, function: u32, place: u32) -> bool {
     differ == 0 || agree > differ
 }
 
-/// Functions that only one object file can call, with another body than the known one: of another version.
+/// Functions that only one object file can call, with another body than the known one, in the place of that object file: of another version.
+/// Elsewhere it may be somebody else's that took over what they did.
 pub(super) fn changed(work: &mut Work<'_, '_>) {
+    let ground = Ground::read(work);
     let mut votes: Map<u32, Option<u32>> = Map::default();
     let placed: Vec<_> = work.placed().filter(|(_, _, how)| how.is_equal()).collect();
     for (function, place, _) in placed {
@@ -389,15 +394,22 @@ pub(super) fn changed(work: &mut Work<'_, '_>) {
     for (callee, place) in votes {
         // One instruction that returns may be folded with anybody's.
         let is_code = work.app_function(place).is_some_and(|there| there.outline.len >= LEAST_CHANGED);
-        if is_code && !work.is_foreign(place) && !has_method(work, place) && work.at(place).is_none() {
+        let is_there = work.function(callee).is_some_and(|known| ground.is_of(place, known.member));
+        if is_code
+            && is_there
+            && !work.is_foreign(place)
+            && !has_method(work, place)
+            && work.at(place).is_none()
+        {
             work.claim(callee, place, How::Changed);
         }
     }
 }
 
-/// Functions that the app has by the library's names, with other bodies: of another version. An object file of which something was
-/// found defines its names itself; a linker takes no second definition.
+/// Functions that the app has by the library's names, with other bodies, in the place of their object file: of another version. An object file
+/// of which something was found defines its names itself, unless another version has left them to somebody else.
 pub(super) fn renamed(work: &mut Work<'_, '_>) {
+    let ground = Ground::read(work);
     let placed = work.placed().filter(|(_, _, how)| how.is_equal());
     let members: Set<u32> =
         placed.filter_map(|(function, ..)| Some(work.function(function)?.member)).collect();
@@ -412,7 +424,8 @@ pub(super) fn renamed(work: &mut Work<'_, '_>) {
                 && work.at(place).is_none()
                 && work.app_function(place).is_some_and(|there| !work.has_other_names(there))
         };
-        if let Some(place) = place.filter(|place| is_free(work, *place)) {
+        let is_fit = |place: &u32| is_free(work, *place) && ground.is_of(*place, known.member);
+        if let Some(place) = place.filter(is_fit) {
             work.claim(function, place, How::Changed);
         }
     }

@@ -105,6 +105,15 @@ impl<'a, 'd> Work<'a, 'd> {
         })
     }
 
+    /// Whether this is a method that somebody's category may have brought into a class, since the known version of the class has none of that name.
+    pub(super) fn may_be_joined(&self, place: u32) -> bool {
+        let methods = self.app_function(place).and_then(|there| self.app.methods.get(&there.start.get()));
+        !self.app.keeps_categories
+            && methods.is_some_and(|methods| {
+                methods.iter().all(|method| self.method(method.owner, method.selector).is_none())
+            })
+    }
+
     /// Where a function was placed.
     pub(super) fn place_of(&self, function: u32) -> Option<u32> {
         self.app_of.get(index(function)).copied().flatten()

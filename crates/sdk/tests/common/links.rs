@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::Command;
 
+use backtrail_core::Confidence;
 use backtrail_object::{Limits, Object};
 use backtrail_sdk::{Fingerprint, LearnOptions, LinkMap, MapOptions, learn, map};
 use backtrail_testkit::TempDir;
@@ -14,7 +15,7 @@ use crate::common::{run, tool};
 
 /// Where sources are compiled and linked.
 pub(crate) struct Lab {
-    pub(crate) directory: TempDir,
+    directory: TempDir,
     clang: String,
     ar: String,
     linker: String,
@@ -46,27 +47,20 @@ impl Lab {
         self.directory.join(format!("{name}.o"))
     }
 
-    /// Compiles sources, each with its name: Objective-C, or C++ where the name says so.
+    /// Compiles Objective-C.
     pub(crate) fn compile(&self, name: &str, text: &str) {
-        let is_cpp = name.ends_with("-cpp");
-        let source = self.directory.write(format!("{name}.{}", if is_cpp { "cpp" } else { "m" }), text);
+        let source = self.directory.write(format!("{name}.m"), text);
         let mut command = Command::new(&self.clang);
         command.args(["-target", "arm64-apple-ios14.0", "-O1", "-w", "-c"]);
-        if is_cpp {
-            command.args(["-std=c++17", "-fno-exceptions", "-fno-rtti"]);
-        }
         run(command.arg(source).arg("-o").arg(self.object(name)));
     }
 
-    pub(crate) fn archive(&self, name: &str, members: &[&str]) -> PathBuf {
-        let archive = self.directory.join(format!("{name}.a"));
+    pub(crate) fn learn(&self, members: &[&str]) -> Fingerprint {
+        let archive = self.directory.join("libknown.a");
+        let _ = std::fs::remove_file(&archive);
         let members = members.iter().map(|member| self.object(member));
         run(Command::new(&self.ar).arg("rcs").arg(&archive).args(members));
-        archive
-    }
-
-    pub(crate) fn learn(&self, members: &[&str]) -> Fingerprint {
-        let data = std::fs::read(self.archive("libknown", members)).unwrap();
+        let data = std::fs::read(archive).unwrap();
         learn(&[("libknown.a", &data)], &LearnOptions::new("Vendor", "1.0")).unwrap().fingerprint
     }
 
@@ -82,9 +76,7 @@ impl Lab {
         let mut command = Command::new(&self.linker);
         command.args(["-arch", "arm64", "-platform_version", "ios", "14.0", "17.0"]);
         command.args(["-undefined", "dynamic_lookup"]).args(flags);
-        command.args(objects.iter().map(|name| {
-            if name.ends_with(".a") { self.directory.join(name) } else { self.object(name) }
-        }));
+        command.args(objects.iter().map(|name| self.object(name)));
         run(command.arg("-map").arg(&link_map).arg("-o").arg(&app));
         run(Command::new(&self.strip).arg(&app));
         let data = std::fs::read(&app).unwrap();
@@ -98,15 +90,15 @@ impl Lab {
             // Padding is nobody's.
             let Some(piece) = pieces.iter().rev().find(|piece| piece.range.contains(start)) else { continue };
             // Folded code is of all that were folded.
-            let is_ours = truth
-                .pieces()
-                .any(|other| other.range.start() == start && other.file.contains("vendor"))
-                || piece.file.contains("vendor");
+            let is_ours =
+                truth.pieces().any(|other| other.range.start() == start && other.file.contains("vendor"))
+                    || piece.file.contains("vendor");
             let owned = found.ranges.iter().find(|owned| owned.range.contains(start));
             judged.there += usize::from(is_ours);
             judged.found += usize::from(is_ours && owned.is_some());
             if let Some(owned) = owned {
                 judged.is_named |= owned.version.is_some();
+                assert!(owned.how != "changed" || owned.confidence == Confidence::Likely);
                 if !is_ours {
                     let line = format!("0x{:X}\t", start.get());
                     let text = String::from_utf8_lossy(&text);
@@ -129,13 +121,7 @@ pub(crate) fn body(state: &str, a: u32) -> String {
 }
 
 /// A class whose methods have bodies of their own, then what is in the middle, and functions.
-pub(crate) fn class(
-    name: &str,
-    superclass: Option<&str>,
-    seed: u32,
-    middle: &str,
-    functions: u32,
-) -> String {
+pub(crate) fn class(name: &str, superclass: Option<&str>, seed: u32, middle: &str, functions: u32) -> String {
     let root = if superclass.is_none() { "__attribute__((objc_root_class)) " } else { "" };
     let superclass = superclass.map(|superclass| format!(" : {superclass}")).unwrap_or_default();
     let mut text = format!(
