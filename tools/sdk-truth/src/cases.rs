@@ -212,7 +212,7 @@ pub(crate) struct Link {
 
 impl Link {
     fn linked(&self, has_symbols: bool) -> Linked<'_> {
-        Linked { app: &self.app, map: &self.map, symbols: has_symbols.then_some(&self.whole) }
+        Linked { app: &self.app, map: &self.map, symbols: has_symbols.then_some(&self.whole), firm: None }
     }
 }
 

@@ -51,11 +51,7 @@ impl Uses<'_> {
                     continue;
                 }
                 match self.slice.targets.get(index(number)) {
-                    Some(Target::Class(class)) => {
-                        if found.insert(class.0) {
-                            open.extend(of(&class.0));
-                        }
-                    }
+                    Some(Target::Class(class)) if found.insert(class.0) => open.extend(of(&class.0)),
                     Some(Target::Function(callee)) => open.push(*callee),
                     Some(Target::Data(_) | Target::WeakData(_)) => {
                         targets.extend(self.slice.pointers_of(number).iter().map(|pointer| pointer.target));

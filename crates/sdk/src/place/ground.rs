@@ -4,6 +4,7 @@
 //! out of the pieces of their object files, or puts others between most of them.
 
 use std::cell::OnceCell;
+use std::ops::Range;
 
 use super::spread::has_method;
 use super::work::Work;
@@ -14,6 +15,8 @@ use crate::hash::{Map, Set};
 const RUN: usize = 6;
 /// Object files on both sides of what lies between two of them.
 const FILES: usize = 3;
+/// Places between two known functions.
+const APART: u32 = 120;
 /// Places from one known function to the next.
 const STEP: u32 = 8;
 
@@ -80,10 +83,23 @@ impl Ground {
     }
 
     /// The gaps between known functions in the midst of the library's code.
-    pub(super) fn gaps(&self) -> impl Iterator<Item = std::ops::Range<u32>> {
+    pub(super) fn gaps(&self) -> impl Iterator<Item = Range<u32>> {
         let pairs = self.known.windows(2).enumerate();
         pairs.filter_map(|(before, pair)| match *pair {
             [(p, ..), (q, ..)] if q - p > 1 && self.is_inside(before) => Some(p + 1..q),
+            _ => None,
+        })
+    }
+
+    /// The gaps between object files that follow each other as in the archive, however little is known of each.
+    pub(super) fn seams(&self) -> impl Iterator<Item = Range<u32>> {
+        let pairs = self.known.windows(2).enumerate();
+        pairs.filter_map(|(before, pair)| match *pair {
+            [(p, _, m), (q, _, n)]
+                if q - p > 1 && q - p <= APART && m < n && self.is_run(before, FILES, FILES) =>
+            {
+                Some(p + 1..q)
+            }
             _ => None,
         })
     }
@@ -92,17 +108,20 @@ impl Ground {
         let told = self.inside.get(before).map(|inside| {
             *inside.get_or_init(|| {
                 let Some(&[(_, i, m), (_, j, n)]) = self.known.get(before..before + 2) else { return false };
-                let files = if m == n { 1 } else { FILES };
-                i < j
-                    && self.is_run((0..=before).rev(), files)
-                    && self.is_run(before + 1..self.known.len(), files)
+                i < j && if m == n { self.is_run(before, 1, RUN) } else { self.is_run(before, FILES, RUN) }
             })
         });
         told.unwrap_or(false)
     }
 
+    /// Whether so many known functions of so many object files follow each other on both sides of a gap.
+    fn is_run(&self, before: usize, files: usize, count: usize) -> bool {
+        self.follow((0..=before).rev(), files, count)
+            && self.follow(before + 1..self.known.len(), files, count)
+    }
+
     /// Whether known functions follow each other from here on, as in the archive, in so many object files that are in one piece.
-    fn is_run(&self, numbers: impl Iterator<Item = usize>, files: usize) -> bool {
+    fn follow(&self, numbers: impl Iterator<Item = usize>, files: usize, least: usize) -> bool {
         let mut members: Set<u32> = Set::default();
         let (mut count, mut places, mut functions) = (0, 0u32, 0u32);
         let mut last: Option<Known> = None;
@@ -124,12 +143,12 @@ impl Ground {
             last = Some(*known);
             count += 1;
             members.insert(member);
-            if count >= RUN && members.len() >= files {
+            if count >= least && members.len() >= files {
                 break;
             }
         }
         // Who puts something between them puts one beside each.
-        count >= RUN && members.len() >= files && places * 2 <= functions * 3 + 2
+        count >= least && members.len() >= files && places * 2 <= functions * 3 + 2
     }
 }
 

@@ -48,7 +48,7 @@ pub(super) fn fill(work: &mut Work<'_, '_>) {
         let before = work.placed().count();
         midst(work, &ground, &groups, &others);
         groups.claim(work, &ground);
-        inside(work, &others);
+        inside(work, &ground, &others);
         called(work, &ground, &others);
         if work.placed().count() == before {
             return;
@@ -411,8 +411,9 @@ fn midst(work: &mut Work<'_, '_>, ground: &Ground, groups: &Groups, others: &Set
 }
 
 /// Claims what lies inside of an object file or a class and is used there alone.
-fn inside(work: &mut Work<'_, '_>, others: &Set<u32>) {
-    let mut inside: Set<u32> = gaps(work).into_iter().filter(|place| !others.contains(place)).collect();
+fn inside(work: &mut Work<'_, '_>, ground: &Ground, others: &Set<u32>) {
+    let mut inside: Set<u32> =
+        gaps(work, ground).into_iter().filter(|place| !others.contains(place)).collect();
     // Whoever calls it, and whatever it calls, has to be the library's.
     loop {
         let is_ours = |place: u32| work.at(place).is_some() || inside.contains(&place);
@@ -455,31 +456,35 @@ fn is_closed(work: &Work<'_, '_>, place: u32, others: &Set<u32>, is_ours: &dyn F
         && called.all(|called| called == place || is_ours(called) || others.contains(&called))
 }
 
-/// The places between code of one object file, or of one class, that are nobody's yet, where none of them is a method.
-fn gaps(work: &Work<'_, '_>) -> Vec<u32> {
-    let part = |function: u32, place: u32| {
-        let member = work.function(function).filter(|_| !work.is_weak(function)).map(|known| known.member);
+/// The places between code of one object file, or of one class, that are nobody's yet, where none of them is a method; and those between object
+/// files that follow each other as in the archive.
+fn gaps(work: &Work<'_, '_>, ground: &Ground) -> Vec<u32> {
+    let (mut files, mut classes) = (Vec::new(), Vec::new());
+    for (function, place, _) in work.placed() {
+        let known = work.function(function).filter(|_| !work.is_weak(function));
+        files.extend(known.map(|known| (place, u64::from(known.member))));
         let methods = work.app_function(place).and_then(|there| work.app.methods.get(&there.start.get()));
-        (place, member, methods.and_then(|methods| methods.first()).map(|method| method.owner))
-    };
-    let parts: Vec<_> = work.placed().map(|(function, place, _)| part(function, place)).collect();
-    let parts = parts.iter().filter(|(_, member, class)| member.is_some() || class.is_some());
-    let parts: Vec<_> = parts.copied().collect();
+        let class = methods.and_then(|methods| methods.first());
+        classes.extend(class.map(|method| (place, method.owner.0)));
+    }
     let mut gaps = Vec::new();
-    for pair in parts.windows(2) {
-        let [(p, m, c), (q, n, d)] = *pair else { continue };
-        let is_one = m.is_some() && m == n || c.is_some() && c == d;
+    // What else is known between two methods of a class does not part them: small functions of many object files are alike.
+    for pair in files.windows(2).chain(classes.windows(2)) {
+        let [(p, part), (q, other)] = *pair else { continue };
         let open = (p + 1..q).filter(|place| work.at(*place).is_none());
-        if is_one && q - p <= LONGEST && !open.clone().any(|place| has_method(work, place)) {
+        if part == other && q - p <= LONGEST && !open.clone().any(|place| has_method(work, place)) {
             gaps.extend(open);
         }
+    }
+    for seam in ground.seams() {
+        gaps.extend(seam.filter(|place| work.at(*place).is_none() && !has_method(work, *place)));
     }
     gaps
 }
 
 /// Claims functions in the midst of the library's code that only this calls, and that call it.
 fn called(work: &mut Work<'_, '_>, ground: &Ground, others: &Set<u32>) {
-    let gaps: Set<u32> = gaps(work).into_iter().collect();
+    let gaps: Set<u32> = gaps(work, ground).into_iter().collect();
     let mut found = Vec::new();
     for place in 0..u32::try_from(work.app.functions.len()).unwrap_or(u32::MAX) {
         let callers = work.app.callers(index(place));
