@@ -71,6 +71,7 @@ pub(crate) fn place(app: &App<'_>, slice: &Slice) -> Option<Placed> {
     }
     if !work.is_there {
         newer::fill(&mut work);
+        spread::stray(&mut work);
         return Some(Placed { claims: work.claims(), equal: 0, is_version: false });
     }
     if app.has_symbols() {
@@ -88,6 +89,7 @@ pub(crate) fn place(app: &App<'_>, slice: &Slice) -> Option<Placed> {
     spread::changed(&mut work);
     if spread::is_contradicted(&mut work) {
         newer::fill(&mut work);
+        spread::stray(&mut work);
     }
     spread::folded(&mut work);
     let claims: Vec<(usize, How)> = work.claims();

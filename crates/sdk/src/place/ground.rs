@@ -63,6 +63,11 @@ impl Ground {
         Self { known, split, inside }
     }
 
+    /// Whether an object file is in several pieces.
+    pub(super) fn is_split(&self, member: u32) -> bool {
+        self.split.contains(&member)
+    }
+
     /// The object files of the next known functions before and behind these places, if they lie in the midst of the library's code.
     pub(super) fn around(&self, first: u32, last: u32) -> Option<(u32, u32)> {
         let behind = self.known.partition_point(|(place, ..)| *place < first);

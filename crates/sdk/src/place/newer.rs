@@ -8,7 +8,7 @@ use super::How;
 use super::classes;
 use super::ground::Ground;
 use super::order;
-use super::spread::has_method;
+use super::spread::{has_method, users};
 use super::work::Work;
 use crate::app::Referent;
 use crate::fingerprint::{Target, index};
@@ -28,8 +28,6 @@ const LEAST_ALIKE: usize = 3;
 const STEP: u32 = 8;
 /// Places from a function to one that it alone uses.
 const BESIDE: u32 = 16;
-/// Bytes before a pointer in a block's descriptor.
-const DESCRIPTOR: u64 = 24;
 /// Functions that are new in one place of an object file.
 const LONGEST: u32 = 120;
 /// So many hundredths of a category's methods must be known by name.
@@ -332,6 +330,12 @@ impl Groups {
         if (*first..=*last).any(|place| self.is_somebodys(work, place, group.owner)) {
             return (false, false);
         }
+        // An app's category that was joined with it lies elsewhere.
+        let is_other = |place: u32| has_method(work, place) && !group.places.contains(&place);
+        let is_known = work.has_class(group.owner);
+        if !work.app.keeps_categories && !is_known && (*first..=*last).any(is_other) {
+            return (false, false);
+        }
         let reaches = |place: u32| {
             if self.is_somebodys(work, place, group.owner) {
                 return Some(false);
@@ -437,18 +441,7 @@ fn inside(work: &mut Work<'_, '_>, ground: &Ground, others: &Set<u32>) {
 /// order file may put anybody's function anywhere.
 fn is_closed(work: &Work<'_, '_>, place: u32, others: &Set<u32>, is_ours: &dyn Fn(u32) -> bool) -> bool {
     let Some(function) = work.app_function(place) else { return false };
-    let Some(end) = function.start.checked_add(1) else { return false };
-    let Some(slots) = work.app.pointed_from(function.start..end) else { return false };
-    let mut users: Vec<u32> = work.app.callers(index(place)).to_vec();
-    for (_, slot) in slots {
-        // The data that has the pointer: a block's descriptor, or the block.
-        let from = slot.get().saturating_sub(DESCRIPTOR);
-        let before = users.len();
-        users.extend(work.app.mentioned_by(Svma::new(from)..Svma::new(slot.get().saturating_add(1))));
-        if users.len() == before {
-            return false;
-        }
-    }
+    let Some(users) = users(work, place) else { return false };
     let called = work.app.mentions(function);
     let mut called = called.into_iter().filter_map(|address| place_at(work, address));
     !users.is_empty()

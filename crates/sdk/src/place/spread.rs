@@ -431,6 +431,43 @@ pub(super) fn renamed(work: &mut Work<'_, '_>) {
     }
 }
 
+/// Takes back functions that only their own object file can name, and that only others use: equal code of somebody else's.
+pub(super) fn stray(work: &mut Work<'_, '_>) {
+    loop {
+        let placed = work.placed().filter(|(_, _, how)| how.is_equal() && *how != How::Name);
+        let is_stray = |(function, place, _): &(u32, u32, How)| {
+            let is_local = work.function(*function).is_some_and(|function| function.reach == Reach::Local);
+            let users = if is_local { users(work, *place) } else { None };
+            users.is_some_and(|users| !users.is_empty() && users.iter().all(|user| work.at(*user).is_none()))
+        };
+        let stray: Vec<_> = placed.filter(is_stray).collect();
+        if stray.is_empty() {
+            return;
+        }
+        for (function, place, _) in stray {
+            work.take_back(function, place);
+        }
+    }
+}
+
+/// The functions that use one: callers, and those that mention data with its address, as a block or the descriptor of one. Nothing where
+/// not all are known.
+pub(super) fn users(work: &Work<'_, '_>, place: u32) -> Option<Vec<u32>> {
+    /// Bytes before a pointer in a block's descriptor.
+    const DESCRIPTOR: u64 = 24;
+    let start = work.app_function(place)?.start;
+    let mut users: Vec<u32> = work.app.callers(index(place)).to_vec();
+    for (_, slot) in work.app.pointed_from(start..start.checked_add(1)?)? {
+        let from = slot.get().saturating_sub(DESCRIPTOR);
+        let before = users.len();
+        users.extend(work.app.mentioned_by(Svma::new(from)..Svma::new(slot.get().saturating_add(1))));
+        if users.len() == before {
+            return None;
+        }
+    }
+    Some(users)
+}
+
 /// Takes back functions of one instruction, which a linker may have folded with anybody's, where code calls them that is not the library's.
 pub(super) fn folded(work: &mut Work<'_, '_>) {
     const WORD: usize = 4;

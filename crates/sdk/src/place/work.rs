@@ -27,6 +27,8 @@ pub(super) struct Work<'a, 'd> {
     /// Whether several of the library's functions are at one place: then the linker folded equal code.
     is_folded: bool,
     by_outline: Map<u64, Vec<u32>>,
+    /// The library's functions that are methods.
+    is_method: Set<u32>,
     /// The library's functions by method.
     methods: Map<(u64, u64), u32>,
     classes: Set<u64>,
@@ -60,6 +62,7 @@ impl<'a, 'd> Work<'a, 'd> {
             names,
             is_folded,
             by_outline,
+            is_method: slice.methods.iter().map(|method| method.function).collect(),
             methods: methods.map(|method| ((method.owner.0, method.selector.0), method.function)).collect(),
             classes: slice.classes.iter().map(|class| class.0).collect(),
             app_of: vec![None; slice.functions.len()],
@@ -201,7 +204,9 @@ impl<'a, 'd> Work<'a, 'd> {
     /// `None` where one of them names something else, or the app has another name for the place.
     pub(super) fn agreement(&self, function: u32, place: u32) -> Option<u32> {
         let (wanted, there) = (self.function(function)?, self.app_function(place)?);
-        if !self.may_be_named(function, wanted, there) {
+        if !self.may_be_named(function, wanted, there)
+            || self.is_method.contains(&function) && !self.app.methods.contains_key(&there.start.get())
+        {
             return None;
         }
         let mut agreement = self.weight(function);
