@@ -107,7 +107,11 @@ fn by_bodies(work: &mut Work<'_, '_>) {
 }
 
 fn is_there(work: &Work<'_, '_>) -> bool {
-    let strong = work.placed().filter(|(function, _, how)| !work.is_weak(*function) && how.is_equal());
+    // Helpers of blocks and the like are alike in many libraries.
+    let strong = work.placed().filter(|(function, place, how)| {
+        let is_told = !work.is_weak(*function) && how.is_equal();
+        is_told && (*how == How::Name || !spread::is_stray(work, *function, *place))
+    });
     let (count, weight) = strong.fold((0usize, 0u64), |(count, weight), (function, ..)| {
         (count + 1, weight + u64::from(work.weight(function)))
     });

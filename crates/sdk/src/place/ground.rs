@@ -6,7 +6,6 @@
 use std::cell::OnceCell;
 use std::ops::Range;
 
-use super::spread::has_method;
 use super::work::Work;
 use crate::fingerprint::Reach;
 use crate::hash::{Map, Set};
@@ -41,7 +40,7 @@ impl Ground {
         let placed = work.placed().filter(|(number, place, how)| {
             let Some(function) = work.function(*number) else { return false };
             let is_one = bodies.get(&function.body.0) == Some(&1);
-            !work.is_weak(*number) && (how.is_equal() && is_one || has_method(work, *place))
+            !work.is_weak(*number) && (how.is_equal() && is_one || work.has_method(*place))
         });
         let mut by_place: Map<u32, u32> = placed.map(|(number, place, _)| (place, number)).collect();
         by_place.extend(by_names(work));

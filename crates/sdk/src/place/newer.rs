@@ -8,7 +8,7 @@ use super::How;
 use super::classes;
 use super::ground::Ground;
 use super::order;
-use super::spread::{has_method, users};
+use super::spread::users;
 use super::work::Work;
 use crate::app::Referent;
 use crate::fingerprint::{Target, index};
@@ -331,7 +331,7 @@ impl Groups {
             return (false, false);
         }
         // An app's category that was joined with it lies elsewhere.
-        let is_other = |place: u32| has_method(work, place) && !group.places.contains(&place);
+        let is_other = |place: u32| work.has_method(place) && !group.places.contains(&place);
         let is_known = work.has_class(group.owner);
         if !work.app.keeps_categories && !is_known && (*first..=*last).any(is_other) {
             return (false, false);
@@ -381,7 +381,7 @@ fn span(work: &Work<'_, '_>, places: &[u32]) -> impl Iterator<Item = u32> {
     for pair in places.windows(2) {
         let [p, q] = *pair else { continue };
         if q - p <= INSIDE {
-            found.extend((p + 1..q).filter(|place| !has_method(work, *place)));
+            found.extend((p + 1..q).filter(|place| !work.has_method(*place)));
         }
     }
     found.into_iter()
@@ -465,12 +465,12 @@ fn gaps(work: &Work<'_, '_>, ground: &Ground) -> Vec<u32> {
     for pair in files.windows(2).chain(classes.windows(2)) {
         let [(p, part), (q, other)] = *pair else { continue };
         let open = (p + 1..q).filter(|place| work.at(*place).is_none());
-        if part == other && q - p <= LONGEST && !open.clone().any(|place| has_method(work, place)) {
+        if part == other && q - p <= LONGEST && !open.clone().any(|place| work.has_method(place)) {
             gaps.extend(open);
         }
     }
     for seam in ground.seams() {
-        gaps.extend(seam.filter(|place| work.at(*place).is_none() && !has_method(work, *place)));
+        gaps.extend(seam.filter(|place| work.at(*place).is_none() && !work.has_method(*place)));
     }
     gaps
 }
@@ -484,7 +484,7 @@ fn called(work: &mut Work<'_, '_>, ground: &Ground, others: &Set<u32>) {
         if work.at(place).is_some()
             || callers.is_empty()
             || others.contains(&place)
-            || has_method(work, place)
+            || work.has_method(place)
             || !callers.iter().all(|caller| work.at(*caller).is_some())
             || !gaps.contains(&place) && ground.around(place, place).is_none()
         {

@@ -15,7 +15,7 @@ const LONGEST: u32 = 400;
 /// Places between two object files.
 const ACROSS: u32 = 48;
 /// The weight of a function that may end a run: many of fewer words are alike.
-const END: u32 = 4;
+pub(super) const END: u32 = 4;
 
 /// A known function: its place, its number, its member.
 type Known = (u32, u32, u32);

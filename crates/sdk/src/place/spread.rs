@@ -5,6 +5,7 @@ use backtrail_core::Svma;
 use super::How;
 use super::embedded;
 use super::ground::Ground;
+use super::order;
 use super::work::Work;
 use crate::app::Referent;
 use crate::fingerprint::{Reach, Target, index};
@@ -128,7 +129,7 @@ pub(super) fn renewed(work: &mut Work<'_, '_>) -> bool {
 fn is_dense(work: &Work<'_, '_>, methods: &[(u32, How)]) -> bool {
     let (Some((first, _)), Some((last, _))) = (methods.first(), methods.last()) else { return false };
     let places: Set<u32> = methods.iter().map(|(place, _)| *place).collect();
-    places.len() * 2 > (*first..=*last).filter(|place| has_method(work, *place)).count()
+    places.len() * 2 > (*first..=*last).filter(|place| work.has_method(*place)).count()
 }
 
 /// Functions that the app has by name, and with their body.
@@ -180,7 +181,7 @@ pub(super) fn bodies(work: &mut Work<'_, '_>) {
         if is_once
             && is_free
             && !work.is_weak(function)
-            && !has_method(work, place)
+            && !work.has_method(place)
             && !is_used_by_others(work, function, place)
             && work.agreement(function, place).is_some_and(|agreement| agreement >= ANCHOR)
         {
@@ -221,7 +222,7 @@ pub(super) fn groups(work: &mut Work<'_, '_>) {
             continue;
         }
         for place in places {
-            if work.at(place).is_some() || has_method(work, place) {
+            if work.at(place).is_some() || work.has_method(place) {
                 continue;
             }
             let fits = |work: &Work<'_, '_>, function: u32| {
@@ -235,11 +236,6 @@ pub(super) fn groups(work: &mut Work<'_, '_>) {
             }
         }
     }
-}
-
-/// Whether the place is a method: then its name would have told.
-pub(super) fn has_method(work: &Work<'_, '_>, place: u32) -> bool {
-    work.app_function(place).is_none_or(|function| work.app.methods.contains_key(&function.start.get()))
 }
 
 /// Whether a function that only its own object file can name is called by a class of somebody else.
@@ -398,7 +394,7 @@ pub(super) fn changed(work: &mut Work<'_, '_>) {
         if is_code
             && is_there
             && !work.is_foreign(place)
-            && !has_method(work, place)
+            && !work.has_method(place)
             && work.at(place).is_none()
         {
             work.claim(callee, place, How::Changed);
@@ -431,16 +427,12 @@ pub(super) fn renamed(work: &mut Work<'_, '_>) {
     }
 }
 
-/// Takes back functions that only their own object file can name, and that only others use: equal code of somebody else's.
+/// Takes back functions that only their own object file can name, small ones, and those that are none in particular, where only others use
+/// them: equal code of somebody else's.
 pub(super) fn stray(work: &mut Work<'_, '_>) {
     loop {
         let placed = work.placed().filter(|(_, _, how)| how.is_equal() && *how != How::Name);
-        let is_stray = |(function, place, _): &(u32, u32, How)| {
-            let is_local = work.function(*function).is_some_and(|function| function.reach == Reach::Local);
-            let users = if is_local { users(work, *place) } else { None };
-            users.is_some_and(|users| !users.is_empty() && users.iter().all(|user| work.at(*user).is_none()))
-        };
-        let stray: Vec<_> = placed.filter(is_stray).collect();
+        let stray: Vec<_> = placed.filter(|(function, place, _)| is_stray(work, *function, *place)).collect();
         if stray.is_empty() {
             return;
         }
@@ -448,6 +440,15 @@ pub(super) fn stray(work: &mut Work<'_, '_>) {
             work.take_back(function, place);
         }
     }
+}
+
+/// Whether somebody uses a function, and nobody of the library's, which alone could.
+pub(super) fn is_stray(work: &Work<'_, '_>, function: u32, place: u32) -> bool {
+    let known = work.function(function);
+    let is_alike =
+        known.is_none_or(|known| known.reach == Reach::Local) || work.weight(function) < order::END;
+    let users = if is_alike { users(work, place) } else { None };
+    users.is_some_and(|users| !users.is_empty() && users.iter().all(|user| work.at(*user).is_none()))
 }
 
 /// The functions that use one: callers, and those that mention data with its address, as a block or the descriptor of one. Nothing where

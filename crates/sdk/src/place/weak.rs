@@ -4,7 +4,7 @@
 use backtrail_core::Svma;
 
 use super::How;
-use super::spread::{has_method, references};
+use super::spread::references;
 use super::work::Work;
 use crate::fingerprint::{Target, index};
 use crate::hash::{Digest, Map};
@@ -138,7 +138,7 @@ impl WeakCandidates {
         if work.at(place).is_some()
             || self.functions.contains_key(&place)
             || work.is_foreign(place)
-            || has_method(work, place)
+            || work.has_method(place)
         {
             return;
         }

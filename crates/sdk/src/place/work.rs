@@ -117,6 +117,11 @@ impl<'a, 'd> Work<'a, 'd> {
             })
     }
 
+    /// Whether the place is a method: then its name would have told.
+    pub(super) fn has_method(&self, place: u32) -> bool {
+        self.app_function(place).is_none_or(|function| self.app.methods.contains_key(&function.start.get()))
+    }
+
     /// Where a function was placed.
     pub(super) fn place_of(&self, function: u32) -> Option<u32> {
         self.app_of.get(index(function)).copied().flatten()
