@@ -49,6 +49,9 @@ pub(crate) struct App<'d> {
     pointers: Option<Pointers<'d>>,
     classes: Map<u64, Digest>,
     superclasses: Map<u64, Svma>,
+    prefixes: Map<u64, Vec<Digest>>,
+    /// Whether the linker left categories apart from their classes. Else a class may have methods of others' categories.
+    pub(crate) keeps_categories: bool,
     imports: Map<u64, Digest>,
     /// What the image exports, and may call by way of a slot: stripping leaves it.
     pub(crate) exports: Map<u64, Svma>,
@@ -127,6 +130,8 @@ impl<'d> App<'d> {
             pointers,
             classes: classes.objects,
             superclasses: classes.superclasses,
+            prefixes: classes.prefixes,
+            keeps_categories: classes.has_apart,
             imports,
             exports,
             names,
@@ -254,6 +259,11 @@ impl<'d> App<'d> {
     /// Where the object of a class's superclass lies, if the app defines both.
     pub(crate) fn superclass_of(&self, class: Digest) -> Option<Svma> {
         self.superclasses.get(&class.0).copied()
+    }
+
+    /// What a class's name begins with, as vendors mark theirs.
+    pub(crate) fn prefixes_of(&self, class: Digest) -> &[Digest] {
+        self.prefixes.get(&class.0).map(Vec::as_slice).unwrap_or_default()
     }
 
     /// What a function mentions: functions and data of this app.

@@ -157,6 +157,15 @@ impl Fingerprint {
     }
 }
 
+impl Slice {
+    /// The pointers in data, ascending by offset.
+    pub(crate) fn pointers_of(&self, data: u32) -> &[DataPointer] {
+        let from = self.pointers.partition_point(|pointer| pointer.data < data);
+        let to = self.pointers.partition_point(|pointer| pointer.data <= data);
+        self.pointers.get(from..to).unwrap_or_default()
+    }
+}
+
 impl Function {
     /// Words of four bytes that no linker fills in.
     pub(crate) fn weight(&self, shapes: &[Shape]) -> u32 {

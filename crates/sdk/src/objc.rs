@@ -25,6 +25,10 @@ pub(crate) struct Classes {
     pub(crate) methods: Vec<Method>,
     /// Classes by the addresses of their objects.
     pub(crate) objects: Map<u64, Digest>,
+    /// Whether a category is apart from its class, both in this image: a linker that joins them joins all that no runtime needs early.
+    pub(crate) has_apart: bool,
+    /// By class: what its name begins with, the shortest first, as vendors mark their classes.
+    pub(crate) prefixes: Map<u64, Vec<Digest>>,
     /// By the hash of a class: where the object of its superclass lies, if that is in this image.
     pub(crate) superclasses: Map<u64, Svma>,
 }
@@ -32,8 +36,20 @@ pub(crate) struct Classes {
 impl Classes {
     /// All that the object defines; nothing for ELF.
     pub(crate) fn read(object: &Object<'_>, pointers: &Pointers<'_>) -> Self {
-        let mut reader =
-            Reader { pointers, word: if object.is_64() { 8 } else { 4 }, found: Self::default() };
+        let mut reader = Reader {
+            pointers,
+            word: if object.is_64() { 8 } else { 4 },
+            found: Self::default(),
+            early: Vec::new(),
+        };
+        let early = object.sections().iter().find(|section| section.name == "__objc_nlcatlist");
+        let mut at = early.map_or(Svma::new(0), |early| early.address.start());
+        while early.is_some_and(|early| at < early.address.end()) && reader.early.len() < MAX_METHODS {
+            reader.early.extend(pointers.read(at));
+            let Some(next) = at.checked_add(reader.word) else { break };
+            at = next;
+        }
+        reader.early.sort_unstable();
         for section in object.sections() {
             let is_class = match &*section.name {
                 "__objc_classlist" => true,
@@ -63,10 +79,39 @@ fn category_digest(name: &[u8]) -> Digest {
     Digest::of(Domain::Class, &[b"(", name, b")"].concat())
 }
 
+/// What a class's name begins with as far as that tells who named it: its capitals, a number of them; of names without such its
+/// first word, and of Swift's classes the module.
+fn prefixes(name: &[u8]) -> impl Iterator<Item = &[u8]> {
+    const LEAST: usize = 2;
+    let module = name.strip_prefix(b"_TtC").and_then(|mangled| {
+        let digits = mangled.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let (count, rest) = mangled.split_at_checked(digits)?;
+        rest.get(..std::str::from_utf8(count).ok()?.parse().ok()?)
+    });
+    let marks = name.iter().take_while(|byte| **byte == b'_').count();
+    let (name, lengths) = if let Some(module) = module {
+        (module, module.len()..=module.len())
+    } else {
+        let name = name.get(marks..).unwrap_or_default();
+        let capitals = name.iter().take_while(|byte| byte.is_ascii_uppercase()).count();
+        let behind = name.get(capitals..).unwrap_or_default();
+        let word = behind.iter().take_while(|byte| byte.is_ascii_lowercase()).count();
+        match capitals {
+            // The last capital begins a word.
+            _ if capitals > LEAST && word > 0 => (name, LEAST..=capitals - 1),
+            _ if capitals > LEAST => (name, LEAST..=capitals),
+            _ => (name, capitals + word..=capitals + word),
+        }
+    };
+    lengths.filter_map(|length| name.get(..length).filter(|prefix| prefix.len() >= LEAST))
+}
+
 struct Reader<'p, 'd> {
     pointers: &'p Pointers<'d>,
     word: u64,
     found: Classes,
+    /// Categories that are loaded early.
+    early: Vec<Svma>,
 }
 
 /// The bytes before the first NUL.
@@ -89,8 +134,11 @@ impl<'d> Reader<'_, 'd> {
     /// `class_t`: isa, superclass, two words of cache, data.
     fn class(&mut self, class: Svma) -> Option<()> {
         let data = self.data_of(class)?;
-        let name = class_digest(self.string_at(self.name_of(data)?)?);
+        let text = self.string_at(self.name_of(data)?)?;
+        let name = class_digest(text);
         self.found.objects.insert(class.get(), name);
+        let prefixes = prefixes(text).map(|prefix| Digest::of(Domain::Class, prefix));
+        self.found.prefixes.insert(name.0, prefixes.collect());
         if let Some(superclass) = self.pointers.read(self.field(class, 1)?) {
             self.found.superclasses.insert(name.0, superclass);
         }
@@ -122,6 +170,7 @@ impl<'d> Reader<'_, 'd> {
         let class = self.pointers.read(self.field(category, 1)?);
         let class = class.and_then(|class| self.data_of(class));
         let class = class.and_then(|data| self.string_at(self.name_of(data)?)).map(class_digest);
+        self.found.has_apart |= class.is_some() && self.early.binary_search(&category).is_err();
         let owner = category_digest(name);
         for (field, sign) in [(2, b'-'), (3, b'+')] {
             let list = self.pointers.read(self.field(category, field)?);

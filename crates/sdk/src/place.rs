@@ -5,6 +5,8 @@
 //! library's order; and what must be there, where nothing was left out. Never what is merely near.
 
 mod classes;
+mod embedded;
+mod ground;
 mod newer;
 mod order;
 mod present;
@@ -69,6 +71,7 @@ pub(crate) fn place(app: &App<'_>, slice: &Slice) -> Option<Placed> {
     }
     if !work.is_there {
         newer::fill(&mut work);
+        spread::stray(&mut work);
         return Some(Placed { claims: work.claims(), equal: 0, is_version: false });
     }
     if app.has_symbols() {
@@ -86,6 +89,7 @@ pub(crate) fn place(app: &App<'_>, slice: &Slice) -> Option<Placed> {
     spread::changed(&mut work);
     if spread::is_contradicted(&mut work) {
         newer::fill(&mut work);
+        spread::stray(&mut work);
     }
     spread::folded(&mut work);
     let claims: Vec<(usize, How)> = work.claims();
@@ -103,7 +107,11 @@ fn by_bodies(work: &mut Work<'_, '_>) {
 }
 
 fn is_there(work: &Work<'_, '_>) -> bool {
-    let strong = work.placed().filter(|(function, _, how)| !work.is_weak(*function) && how.is_equal());
+    // Helpers of blocks and the like are alike in many libraries.
+    let strong = work.placed().filter(|(function, place, how)| {
+        let is_told = !work.is_weak(*function) && how.is_equal();
+        is_told && (*how == How::Name || !spread::is_stray(work, *function, *place))
+    });
     let (count, weight) = strong.fold((0usize, 0u64), |(count, weight), (function, ..)| {
         (count + 1, weight + u64::from(work.weight(function)))
     });

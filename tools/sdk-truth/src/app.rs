@@ -160,6 +160,31 @@ fn tiny_sources(units: u64) -> Vec<(String, String)> {
     sources
 }
 
+/// Categories on others' classes, four in a source.
+pub(crate) fn extension_sources(classes: &[&str]) -> Vec<(String, String)> {
+    let mut sources = Vec::new();
+    for (unit, classes) in (30_000u64..).zip(classes.chunks(4)) {
+        let mut random = Random(unit);
+        let mut text = format!(
+            "int note(const char *, int);\nstatic int table_{unit}[64] = {{1, 2, 3}};\nint counter_{unit};\n"
+        );
+        for class in classes {
+            let _ = writeln!(
+                text,
+                "__attribute__((objc_root_class)) @interface {class}\n@end\n@implementation {class} (AppExtension)"
+            );
+            for method in 0..3 {
+                let _ = writeln!(text, "- (int)appExtra{method}With:(int)x {{ int y = x;");
+                statements(&mut random, &mut text, unit);
+                text.push_str("  return x;\n}\n");
+            }
+            text.push_str("@end\n");
+        }
+        sources.push((format!("x{unit}.m"), text));
+    }
+    sources
+}
+
 /// The objects of further code of an app: very many small functions.
 pub(crate) fn tiny_objects(cache: &Path, target: &str) -> Result<Vec<PathBuf>> {
     compile(cache, target, &[], &format!("{target}-tiny"), tiny_sources(4))
@@ -199,7 +224,7 @@ pub(crate) fn objects(
 }
 
 /// Compiles what is not compiled already.
-fn compile(
+pub(crate) fn compile(
     cache: &Path,
     target: &str,
     flags: &[&str],

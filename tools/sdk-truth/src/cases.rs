@@ -6,7 +6,7 @@ use std::process::Command;
 
 use backtrail_sdk::Fingerprint;
 
-use crate::app::{LLVM, Random, objects, run as run_program, tiny_objects};
+use crate::app::{LLVM, Random, compile, extension_sources, objects, run as run_program, tiny_objects};
 use crate::judge::{Linked, Owner, Score, judge};
 use crate::libraries::{
     DEVELOPMENT, FURTHER, HELD_OUT, Language, Library, NEIGHBOURS, NEIGHBOURS_HELD_OUT, VERSIONS,
@@ -40,6 +40,16 @@ enum Way {
     TinyLazy,
     TinyPermuted,
     TinyAlone,
+    /// Other libraries are there, too, and the linker takes what is needed of all.
+    Among,
+    /// The same, dead-stripped.
+    AmongDeadStrip,
+    /// Other libraries are there, too, each as a whole.
+    AmongWhole,
+    /// An order file has pieces of some functions of the app's and the library's in turn, as a trace of what runs first.
+    Traced,
+    /// The app has categories on classes of the library, and the linker joins them.
+    Extended,
 }
 
 const WAYS: &[(Way, &str)] = &[
@@ -65,6 +75,18 @@ const WAYS: &[(Way, &str)] = &[
 /// The ways that apps with another version are linked in.
 const OTHER_VERSION: &[(Way, &str)] =
     &[(Way::Exact, "exact"), (Way::Lazy, "lazy"), (Way::DeadStrip, "dead-strip"), (Way::Folded, "folded")];
+
+/// The ways that bring others' code among that of another version.
+const MIXED: &[(Way, &str)] = &[
+    (Way::Among, "among"),
+    (Way::AmongDeadStrip, "among-dead-strip"),
+    (Way::AmongWhole, "among-whole"),
+    (Way::Traced, "traced"),
+    (Way::Extended, "extended"),
+];
+
+/// Libraries that are in one app with another one.
+const COMPANIONS: &[&str] = &["wechat", "jpush", "sodium", "eaccount-2.8", "tyrz-2.8", "appsflyer-5.2"];
 
 struct Options {
     show: usize,
@@ -127,6 +149,11 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
             versions(&cache, &options, pairs, OTHER_VERSION)?;
         }
     }
+    if options.wanted.iter().any(|wanted| wanted == "mixed") {
+        let pairs: Vec<_> = [VERSIONS, NEIGHBOURS, NEIGHBOURS_HELD_OUT].concat();
+        let pairs: Vec<_> = pairs.into_iter().filter(|(known, _)| !known.starts_with("sk")).collect();
+        versions(&cache, &options, &pairs, MIXED)?;
+    }
     if known == DEVELOPMENT && options.wants("several") {
         several(&cache, &options)?;
     }
@@ -185,7 +212,7 @@ pub(crate) struct Link {
 
 impl Link {
     fn linked(&self, has_symbols: bool) -> Linked<'_> {
-        Linked { app: &self.app, map: &self.map, symbols: has_symbols.then_some(&self.whole) }
+        Linked { app: &self.app, map: &self.map, symbols: has_symbols.then_some(&self.whole), firm: None }
     }
 }
 
@@ -281,12 +308,7 @@ fn exact_link(cache: &Path, arch: &str, library: &Library) -> Result<Link> {
 
 /// All functions of a link in another order.
 pub(crate) fn order_file(cache: &Path, arch: &str, library: &Library) -> Result<PathBuf> {
-    let exact = exact_link(cache, arch, library)?;
-    let text = std::fs::read_to_string(&exact.map).map_err(|error| error.to_string())?;
-    let symbols = text.split("# Symbols:").nth(1).unwrap_or_default();
-    let symbols = symbols.split("# Dead").next().unwrap_or_default();
-    let mut names: Vec<&str> =
-        symbols.lines().filter_map(|line| Some(line.split_once('[')?.1.split_once("] ")?.1)).collect();
+    let mut names = defined(&exact_link(cache, arch, library)?)?;
     let mut random = Random(4242);
     for at in (1..names.len()).rev() {
         let other = usize::try_from(random.next(at as u64 + 1)).unwrap_or(0);
@@ -295,6 +317,47 @@ pub(crate) fn order_file(cache: &Path, arch: &str, library: &Library) -> Result<
     let path = cache.join("apps").join(arch).join(format!("{}.order", library.name));
     std::fs::write(&path, names.join("\n") + "\n").map_err(|error| error.to_string())?;
     Ok(path)
+}
+
+/// Three of ten functions of a link, in short runs as they lie, in any order.
+fn trace(cache: &Path, arch: &str, library: &Library) -> Result<PathBuf> {
+    let names = defined(&exact_link(cache, arch, library)?)?;
+    let mut random = Random(777);
+    let mut runs: Vec<&[String]> = Vec::new();
+    let mut rest = names.as_slice();
+    while !rest.is_empty() {
+        let length = usize::try_from(1 + random.next(5)).unwrap_or(1).min(rest.len());
+        let (run, behind) = rest.split_at(length);
+        rest = behind;
+        if random.next(10) < 3 {
+            runs.push(run);
+        }
+    }
+    for at in (1..runs.len()).rev() {
+        runs.swap(at, usize::try_from(random.next(at as u64 + 1)).unwrap_or(0));
+    }
+    let path = cache.join("apps").join(arch).join(format!("{}.trace", library.name));
+    std::fs::write(&path, runs.concat().join("\n") + "\n").map_err(|error| error.to_string())?;
+    Ok(path)
+}
+
+/// The symbols of a link, as they lie.
+fn defined(link: &Link) -> Result<Vec<String>> {
+    let text = std::fs::read_to_string(&link.map).map_err(|error| error.to_string())?;
+    let symbols = text.split("# Symbols:").nth(1).unwrap_or_default();
+    let symbols = symbols.split("# Dead").next().unwrap_or_default();
+    let names = symbols.lines().filter_map(|line| Some(line.split_once('[')?.1.split_once("] ")?.1));
+    Ok(names.map(str::to_owned).collect())
+}
+
+/// The app's own categories on every second class of a library.
+fn extensions(cache: &Path, target: &str, library: &Library, file: &str) -> Result<Vec<PathBuf>> {
+    let classes = names(file, if target.starts_with("x86_64") { "x86_64" } else { "arm64" })?;
+    let mut classes: Vec<&str> =
+        classes.iter().filter_map(|name| name.strip_prefix("_OBJC_CLASS_$_")).collect();
+    classes.sort_unstable();
+    let classes: Vec<&str> = classes.into_iter().step_by(2).collect();
+    compile(cache, target, &[], &format!("{target}-extends-{}", library.name), extension_sources(&classes))
 }
 
 /// What is known of the library that an app has.
@@ -356,6 +419,43 @@ fn case(
             if way == Way::PermutedFolded {
                 arguments.push("--icf=all".to_owned());
             }
+        }
+        Way::Among | Way::AmongDeadStrip | Way::AmongWhole => {
+            let family = known.name;
+            let others = COMPANIONS.iter().filter(|name| !name.starts_with(family));
+            let others: Vec<&Library> = others.filter_map(|name| Library::find(name)).collect();
+            let mut symbols = needed(cache, arch, library, 25)?;
+            let middle = others.len() / 2;
+            for (number, other) in others.iter().enumerate() {
+                symbols.extend(needed(cache, arch, other, 25)?);
+                if number == middle {
+                    arguments.extend((way == Way::AmongWhole).then(|| "-force_load".to_owned()));
+                    arguments.push(file.clone());
+                }
+                arguments.extend((way == Way::AmongWhole).then(|| "-force_load".to_owned()));
+                arguments.push(shown(&other.file(cache)?));
+            }
+            let mut random = Random(9);
+            for at in (1..symbols.len()).rev() {
+                symbols.swap(at, usize::try_from(random.next(at as u64 + 1)).unwrap_or(0));
+            }
+            arguments.extend(symbols.into_iter().flat_map(|symbol| ["-u".to_owned(), symbol]));
+            if way == Way::AmongDeadStrip {
+                arguments.push("-dead_strip".to_owned());
+            }
+        }
+        Way::Traced => {
+            arguments.extend(force);
+            arguments.extend(["-order_file".to_owned(), shown(&trace(cache, arch, library)?)]);
+        }
+        Way::Extended => {
+            if library.language != Language::ObjectiveC {
+                return Ok(Score::default());
+            }
+            let own = extensions(cache, &target(arch), library, &file)?;
+            arguments.extend(own.iter().map(|path| shown(path)));
+            arguments.extend(force);
+            arguments.push("-objc_category_merging".to_owned());
         }
         Way::Copies | Way::CopiesAlone => {
             if library.language != Language::ObjectiveC {

@@ -1,5 +1,6 @@
 //! The same for ELF: Linux' and Android's shared libraries.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -76,6 +77,18 @@ pub(crate) fn link_options(target: &str, is_static: bool) -> Vec<&'static str> {
     options
 }
 
+/// Where functions are that are not weak.
+fn firm(whole: &Path) -> Result<HashSet<u64>> {
+    let nm = Command::new(format!("llvm-nm-{LLVM}")).args(["-U", "--format=bsd"]).arg(whole).output();
+    let nm = nm.map_err(|error| error.to_string())?;
+    let text = String::from_utf8_lossy(&nm.stdout);
+    let firm = text.lines().filter_map(|line| {
+        let (address, rest) = line.split_once(' ')?;
+        matches!(rest.split_once(' ')?.0, "T" | "t").then(|| u64::from_str_radix(address, 16).ok())?
+    });
+    Ok(firm.collect())
+}
+
 pub(crate) fn cases(
     cache: &Path,
     wants: &dyn Fn(&str) -> bool,
@@ -113,9 +126,11 @@ pub(crate) fn cases(
             run(Command::new(format!("llvm-strip-{LLVM}")).arg(&app))?;
             let path = file.display().to_string();
             let owners = [Owner { path: &path, name }];
-            let linked = Linked { app: &app, map: &map, symbols: has_symbols.then_some(&whole) };
+            let firm = firm(&whole)?;
+            let symbols = has_symbols.then_some(&*whole);
+            let linked = Linked { app: &app, map: &map, symbols, firm: Some(&firm) };
             let score = judge(linked, std::slice::from_ref(&learned.fingerprint), &owners, None, show)?;
-            println!("{name:<8} {target:<27} {way:<12} {}", score.line());
+            println!("{name:<8} {target:<27} {way:<12} {}  {}", score.line(), score.firm_line());
             match totals.iter_mut().find(|(known, _)| known == way) {
                 Some((_, total)) => total.add(&score),
                 None => totals.push(((*way).to_owned(), score)),

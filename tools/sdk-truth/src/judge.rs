@@ -61,6 +61,17 @@ impl Score {
         )
     }
 
+    /// How much of what is not weak was found.
+    pub(crate) fn firm_line(&self) -> String {
+        let share = |part: u64, whole: u64| part as f64 / whole.max(1) as f64;
+        format!(
+            "not weak: R {:.3} / {:.3} of {}",
+            share(self.named_found, self.named),
+            share(self.named_found_bytes, self.named_bytes),
+            self.named
+        )
+    }
+
     pub(crate) fn line(&self) -> String {
         let share = |part: u64, whole: u64| {
             if whole == 0 { "    –".to_owned() } else { format!("{:.3}", part as f64 / whole as f64) }
@@ -97,6 +108,8 @@ pub(crate) struct Linked<'a> {
     pub(crate) map: &'a Path,
     /// The app before that, where its symbols may be used as those of a debug file are.
     pub(crate) symbols: Option<&'a Path>,
+    /// The addresses of functions that are not weak, where they are counted for themselves: of a weak one an app may have a copy.
+    pub(crate) firm: Option<&'a HashSet<u64>>,
 }
 
 /// Maps the stripped app and judges by the link map of the unstripped one. `known` are the names of the known version's functions.
@@ -160,8 +173,12 @@ pub(crate) fn judge(
             score.bytes += size;
         }
         let name = || symbol(&text, start.get());
+        let is_firm = linked.firm.is_some_and(|firm| firm.contains(&start.get()));
         let is_named = is_owned
-            && known.is_some_and(|known| name().rsplit("] ").next().is_some_and(|name| known.contains(name)));
+            && (is_firm
+                || known.is_some_and(|known| {
+                    name().rsplit("] ").next().is_some_and(|name| known.contains(name))
+                }));
         if is_named {
             score.named += 1;
             score.named_bytes += size;

@@ -9,10 +9,10 @@ use crate::hash::Map;
 const KNOWN: usize = 50;
 /// Functions between two classes of one library.
 const NEAR: u32 = 60;
-/// Functions between two methods of one class.
-const INSIDE: u32 = 40;
+/// Functions between a method and those that the known version has, too.
+const BESIDE: u32 = 16;
 
-/// Claims classes of the library that lie among its code, whatever their bodies, and what lies between their methods.
+/// Claims classes of the library that lie among its code, whatever their bodies.
 pub(super) fn fill(work: &mut Work<'_, '_>) {
     if !order::is_kept(&order::known(work)) {
         return;
@@ -82,29 +82,14 @@ fn is_among(work: &Work<'_, '_>, places: &[u32]) -> bool {
     before == Some(true) || after == Some(true)
 }
 
-fn claim(work: &mut Work<'_, '_>, places: &[u32]) {
-    for place in places {
-        work.claim(u32::MAX, *place, How::Added);
-    }
-    for pair in places.windows(2) {
-        let [p, q] = *pair else { continue };
-        let between = p + 1..q;
-        if q - p > INSIDE || between.clone().any(|place| is_somebodys(work, place)) {
-            continue;
-        }
-        for place in between {
-            work.claim(u32::MAX, place, How::Added);
+pub(super) fn claim(work: &mut Work<'_, '_>, places: &[u32]) {
+    for (number, place) in places.iter().enumerate() {
+        // Among the class's own methods there is nobody's.
+        let is_own = |other: &u32| place.abs_diff(*other) <= BESIDE && !work.may_be_joined(*other);
+        let (before, behind) = places.split_at(number);
+        let is_among = before.iter().any(is_own) && behind.iter().any(is_own);
+        if is_among || !work.may_be_joined(*place) {
+            work.claim(u32::MAX, *place, How::Added);
         }
     }
-}
-
-/// Whether it is a method of a class that is not the library's.
-fn is_somebodys(work: &Work<'_, '_>, place: u32) -> bool {
-    let Some(function) = work.app_function(place) else { return true };
-    let methods = work.app.methods.get(&function.start.get());
-    methods.is_some_and(|methods| {
-        methods.iter().any(|method| {
-            !work.has_class(method.owner) && work.method(method.owner, method.selector).is_none()
-        })
-    })
 }

@@ -5,8 +5,10 @@
 //! it, where the linker kept that in one piece.
 
 use super::How;
+use super::classes;
+use super::ground::Ground;
 use super::order;
-use super::spread::has_method;
+use super::spread::users;
 use super::work::Work;
 use crate::app::Referent;
 use crate::fingerprint::{Target, index};
@@ -20,14 +22,12 @@ const ROUNDS: usize = 32;
 const NEAR: u32 = 60;
 /// Functions between two methods of one class.
 const INSIDE: u32 = 40;
-/// So many functions of an object file must follow each other on both sides of what is new in it.
-const RUN: usize = 4;
-/// Places from one of these to the next.
+/// So many classes must have names that begin alike.
+const LEAST_ALIKE: usize = 3;
+/// Places from one method of a class to the next.
 const STEP: u32 = 8;
 /// Places from a function to one that it alone uses.
 const BESIDE: u32 = 16;
-/// Bytes before a pointer in a block's descriptor.
-const DESCRIPTOR: u64 = 24;
 /// Functions that are new in one place of an object file.
 const LONGEST: u32 = 120;
 /// So many hundredths of a category's methods must be known by name.
@@ -41,11 +41,13 @@ pub(super) fn fill(work: &mut Work<'_, '_>) {
     }
     let mut groups = Groups::read(work);
     let others = others(work);
+    let ground = Ground::read(work);
     for _ in 0..ROUNDS {
         let before = work.placed().count();
-        groups.claim(work);
-        inside(work, &others);
-        called(work, &groups, &others);
+        midst(work, &ground, &groups, &others);
+        groups.claim(work, &ground);
+        inside(work, &ground, &others);
+        called(work, &ground, &others);
         if work.placed().count() == before {
             return;
         }
@@ -115,6 +117,10 @@ struct Groups {
     ours: Set<u64>,
     /// The owners of methods that the known version has: classes and categories.
     known: Set<u64>,
+    /// Classes that the known version takes from elsewhere.
+    imported: Set<u64>,
+    /// What the names of the library's classes begin with.
+    prefixes: Set<u64>,
 }
 
 impl Groups {
@@ -161,10 +167,13 @@ impl Groups {
             is_used: false,
             is_taken: false,
         });
+        let prefixes = prefixes(work);
         let mut groups = Self {
             all: all.collect(),
             ours: work.slice.classes.iter().map(|class| class.0).collect(),
             known,
+            imported,
+            prefixes,
         };
         groups.read_named(work);
         groups
@@ -195,12 +204,11 @@ impl Groups {
     }
 
     /// Claims groups until there are no more.
-    fn claim(&mut self, work: &mut Work<'_, '_>) {
+    fn claim(&mut self, work: &mut Work<'_, '_>, ground: &Ground) {
         loop {
             self.follow(work);
-            let known = strong(work);
             let found: Vec<usize> =
-                (0..self.all.len()).filter(|number| self.is_ours(work, &known, *number)).collect();
+                (0..self.all.len()).filter(|number| self.is_ours(work, ground, *number)).collect();
             if found.is_empty() {
                 return;
             }
@@ -274,7 +282,26 @@ impl Groups {
         work.at(place).is_none() && methods.iter().any(is_others)
     }
 
-    fn is_ours(&self, work: &Work<'_, '_>, known: &[(u32, u32, u32)], number: usize) -> bool {
+    /// Whether the classes that have methods here have all of them here.
+    fn are_whole(&self, places: &std::ops::Range<u32>) -> bool {
+        let is_here = |place: &u32| places.contains(place);
+        let unknown =
+            self.all.iter().filter(|group| group.object.is_some() && !self.ours.contains(&group.owner.0));
+        unknown.into_iter().all(|group| !group.places.iter().any(is_here) || group.places.iter().all(is_here))
+    }
+
+    /// Whether its name begins as those of the library do.
+    fn is_named_alike(&self, work: &Work<'_, '_>, class: Digest) -> bool {
+        work.app.prefixes_of(class).iter().any(|prefix| self.prefixes.contains(&prefix.0))
+    }
+
+    /// Whether this is a method of a class that the known version takes from elsewhere.
+    fn is_taken_from(&self, work: &Work<'_, '_>, place: u32) -> bool {
+        let methods = work.app_function(place).and_then(|there| work.app.methods.get(&there.start.get()));
+        methods.into_iter().flatten().any(|method| self.imported.contains(&method.owner.0))
+    }
+
+    fn is_ours(&self, work: &Work<'_, '_>, ground: &Ground, number: usize) -> bool {
         let Some(group) = self.all.get(number) else { return false };
         if group.is_taken || is_claimed(work, group) {
             return false;
@@ -284,8 +311,15 @@ impl Groups {
             return before && after && has_known_methods(work, group);
         }
         let is_known = work.has_class(group.owner);
-        (before || after) && group.is_used && group.uses_us
-            || before && after && group.is_used && (is_known || is_inside(known, &group.places))
+        let is_midst = match (group.places.first(), group.places.last()) {
+            (Some(first), Some(last)) => ground.around(*first, *last).is_some(),
+            _ => false,
+        };
+        (before || after)
+            && group.is_used
+            && group.uses_us
+            && (is_known || self.is_named_alike(work, group.owner))
+            || before && after && group.is_used && (is_known || is_midst)
     }
 
     /// Whether it lies in one piece, and the library's code is the next before it and behind it.
@@ -294,6 +328,12 @@ impl Groups {
             return (false, false);
         };
         if (*first..=*last).any(|place| self.is_somebodys(work, place, group.owner)) {
+            return (false, false);
+        }
+        // An app's category that was joined with it lies elsewhere.
+        let is_other = |place: u32| work.has_method(place) && !group.places.contains(&place);
+        let is_known = work.has_class(group.owner);
+        if !work.app.keeps_categories && !is_known && (*first..=*last).any(is_other) {
             return (false, false);
         }
         let reaches = |place: u32| {
@@ -314,19 +354,25 @@ impl Groups {
         let Some(group) = self.all.get_mut(number) else { return };
         group.is_taken = true;
         self.ours.insert(group.owner.0);
+        if work.has_class(group.owner) {
+            classes::claim(work, &group.places);
+            return;
+        }
         for place in &group.places {
             work.claim(u32::MAX, *place, How::Added);
         }
-        for pair in group.places.windows(2) {
-            let [p, q] = *pair else { continue };
-            if q - p > INSIDE {
-                continue;
-            }
-            for place in p + 1..q {
-                work.claim(u32::MAX, place, How::Added);
-            }
+    }
+}
+
+/// What the names of several of the library's classes begin with.
+fn prefixes(work: &Work<'_, '_>) -> Set<u64> {
+    let mut counts: Map<u64, usize> = Map::default();
+    for (_, class) in work.app.classes().filter(|(_, class)| work.has_class(*class)) {
+        for prefix in work.app.prefixes_of(class) {
+            *counts.entry(prefix.0).or_default() += 1;
         }
     }
+    counts.into_iter().filter(|(_, count)| *count >= LEAST_ALIKE).map(|(prefix, _)| prefix).collect()
 }
 
 /// All functions from the first to the last of these, if they lie near each other.
@@ -335,7 +381,7 @@ fn span(work: &Work<'_, '_>, places: &[u32]) -> impl Iterator<Item = u32> {
     for pair in places.windows(2) {
         let [p, q] = *pair else { continue };
         if q - p <= INSIDE {
-            found.extend((p + 1..q).filter(|place| !has_method(work, *place)));
+            found.extend((p + 1..q).filter(|place| !work.has_method(*place)));
         }
     }
     found.into_iter()
@@ -354,45 +400,34 @@ fn has_known_methods(work: &Work<'_, '_>, group: &Group) -> bool {
     group.places.iter().filter(is_known).count() * 100 >= group.places.len() * KNOWN
 }
 
-/// Known functions that cannot be another input's copy, in the app's order.
-fn strong(work: &Work<'_, '_>) -> Vec<(u32, u32, u32)> {
-    order::known(work).into_iter().filter(|(_, function, _)| !work.is_weak(*function)).collect()
+/// Claims what lies in the midst of the library's code, unless something there shows that it is somebody else's.
+fn midst(work: &mut Work<'_, '_>, ground: &Ground, groups: &Groups, others: &Set<u32>) {
+    for gap in ground.gaps() {
+        let is_long = gap.end - gap.start > LONGEST;
+        let is_others = |place: u32| others.contains(&place) || groups.is_taken_from(work, place);
+        if is_long || gap.clone().any(is_others) || !groups.are_whole(&gap) {
+            continue;
+        }
+        for place in gap {
+            work.claim(u32::MAX, place, How::Added);
+        }
+    }
 }
 
-/// Whether the functions before and behind a pair of known ones follow each other, as in one piece of an object file.
-fn is_in_piece(known: &[(u32, u32, u32)], number: usize) -> bool {
-    let follows = |pair: &[(u32, u32, u32)]| matches!(*pair, [(p, i, m), (q, j, n)] if m == n && i < j && q - p <= STEP);
-    let Some(&[(_, i, m), (_, j, n)]) = known.get(number..number + 2) else { return false };
-    let before = known.get((number + 1).saturating_sub(RUN)..=number).unwrap_or_default();
-    let after = known.get(number + 1..number + 1 + RUN).unwrap_or_default();
-    let is_run = |run: &[(u32, u32, u32)]| run.len() == RUN && run.windows(2).all(follows);
-    m == n && i < j && is_run(before) && is_run(after)
-}
-
-/// Whether it lies inside of one object file, by what [`strong`] tells.
-fn is_inside(known: &[(u32, u32, u32)], places: &[u32]) -> bool {
-    let (Some(first), Some(last)) = (places.first(), places.last()) else { return false };
-    let behind = known.partition_point(|(place, ..)| place < first);
-    let Some(number) = behind.checked_sub(1) else { return false };
-    known.get(behind).is_some_and(|(place, ..)| place > last) && is_in_piece(known, number)
-}
-
-/// Claims what lies inside of an object file, if nothing shows that it is somebody else's.
-fn inside(work: &mut Work<'_, '_>, others: &Set<u32>) {
-    let gaps = gaps(work);
-    let mut inside: Set<u32> = gaps.iter().flatten().copied().collect();
+/// Claims what lies inside of an object file or a class and is used there alone.
+fn inside(work: &mut Work<'_, '_>, ground: &Ground, others: &Set<u32>) {
+    let mut inside: Set<u32> =
+        gaps(work, ground).into_iter().filter(|place| !others.contains(place)).collect();
     // Whoever calls it, and whatever it calls, has to be the library's.
     loop {
         let is_ours = |place: u32| work.at(place).is_some() || inside.contains(&place);
-        let is_open = |place: &u32| others.contains(place) || !is_closed(work, *place, &is_ours);
-        let foreign: Set<u32> = inside.iter().copied().filter(is_open).collect();
+        let is_open = |place: &u32| !is_closed(work, *place, others, &is_ours);
+        let foreign: Vec<u32> = inside.iter().copied().filter(is_open).collect();
         if foreign.is_empty() {
             break;
         }
-        for gap in gaps.iter().filter(|gap| gap.iter().any(|place| foreign.contains(place))) {
-            for place in gap {
-                inside.remove(place);
-            }
+        for place in foreign {
+            inside.remove(&place);
         }
     }
     let mut inside: Vec<u32> = inside.into_iter().collect();
@@ -404,55 +439,54 @@ fn inside(work: &mut Work<'_, '_>, others: &Set<u32>) {
 
 /// Whether it is used nearby, as compilers put what a function alone uses beside it, and nowhere else; and calls nobody else. An
 /// order file may put anybody's function anywhere.
-fn is_closed(work: &Work<'_, '_>, place: u32, is_ours: &dyn Fn(u32) -> bool) -> bool {
+fn is_closed(work: &Work<'_, '_>, place: u32, others: &Set<u32>, is_ours: &dyn Fn(u32) -> bool) -> bool {
     let Some(function) = work.app_function(place) else { return false };
-    let Some(end) = function.start.checked_add(1) else { return false };
-    let Some(slots) = work.app.pointed_from(function.start..end) else { return false };
-    let mut users: Vec<u32> = work.app.callers(index(place)).to_vec();
-    for (_, slot) in slots {
-        // The data that has the pointer: a block's descriptor, or the block.
-        let from = slot.get().saturating_sub(DESCRIPTOR);
-        let before = users.len();
-        users.extend(work.app.mentioned_by(Svma::new(from)..Svma::new(slot.get().saturating_add(1))));
-        if users.len() == before {
-            return false;
-        }
-    }
+    let Some(users) = users(work, place) else { return false };
     let called = work.app.mentions(function);
     let mut called = called.into_iter().filter_map(|address| place_at(work, address));
     !users.is_empty()
         && users.iter().all(|user| user.abs_diff(place) <= BESIDE && is_ours(*user))
-        && called.all(|called| called == place || is_ours(called))
+        && called.all(|called| called == place || is_ours(called) || others.contains(&called))
 }
 
-/// The places between functions of one object file that are nobody's yet, where none of them is a method.
-fn gaps(work: &Work<'_, '_>) -> Vec<Vec<u32>> {
-    let known = strong(work);
+/// The places between code of one object file, or of one class, that are nobody's yet, where none of them is a method; and those between object
+/// files that follow each other as in the archive.
+fn gaps(work: &Work<'_, '_>, ground: &Ground) -> Vec<u32> {
+    let (mut files, mut classes) = (Vec::new(), Vec::new());
+    for (function, place, _) in work.placed() {
+        let known = work.function(function).filter(|_| !work.is_weak(function));
+        files.extend(known.map(|known| (place, u64::from(known.member))));
+        let methods = work.app_function(place).and_then(|there| work.app.methods.get(&there.start.get()));
+        let class = methods.and_then(|methods| methods.first());
+        classes.extend(class.map(|method| (place, method.owner.0)));
+    }
     let mut gaps = Vec::new();
-    for (number, pair) in known.windows(2).enumerate() {
-        let [(p, ..), (q, ..)] = *pair else { continue };
-        if q - p < 2 || q - p > LONGEST || !is_in_piece(&known, number) {
-            continue;
+    // What else is known between two methods of a class does not part them: small functions of many object files are alike.
+    for pair in files.windows(2).chain(classes.windows(2)) {
+        let [(p, part), (q, other)] = *pair else { continue };
+        let open = (p + 1..q).filter(|place| work.at(*place).is_none());
+        if part == other && q - p <= LONGEST && !open.clone().any(|place| work.has_method(place)) {
+            gaps.extend(open);
         }
-        let open: Vec<u32> = (p + 1..q).filter(|place| work.at(*place).is_none()).collect();
-        if !open.is_empty() && !open.iter().any(|place| has_method(work, *place)) {
-            gaps.push(open);
-        }
+    }
+    for seam in ground.seams() {
+        gaps.extend(seam.filter(|place| work.at(*place).is_none() && !work.has_method(*place)));
     }
     gaps
 }
 
-/// Claims functions among the library's code that only this calls, and that call it.
-fn called(work: &mut Work<'_, '_>, groups: &Groups, others: &Set<u32>) {
+/// Claims functions in the midst of the library's code that only this calls, and that call it.
+fn called(work: &mut Work<'_, '_>, ground: &Ground, others: &Set<u32>) {
+    let gaps: Set<u32> = gaps(work, ground).into_iter().collect();
     let mut found = Vec::new();
     for place in 0..u32::try_from(work.app.functions.len()).unwrap_or(u32::MAX) {
         let callers = work.app.callers(index(place));
         if work.at(place).is_some()
             || callers.is_empty()
             || others.contains(&place)
-            || has_method(work, place)
+            || work.has_method(place)
             || !callers.iter().all(|caller| work.at(*caller).is_some())
-            || !is_between(work, groups, place)
+            || !gaps.contains(&place) && ground.around(place, place).is_none()
         {
             continue;
         }
@@ -469,20 +503,4 @@ fn called(work: &mut Work<'_, '_>, groups: &Groups, others: &Set<u32>) {
     for place in found {
         work.claim(u32::MAX, place, How::Added);
     }
-}
-
-/// Whether the next code before and behind it is the library's, and no class of somebody else is there.
-fn is_between(work: &Work<'_, '_>, groups: &Groups, place: u32) -> bool {
-    let reaches = |place: u32| {
-        if groups.is_somebodys(work, place, Digest::default()) {
-            return Some(false);
-        }
-        work.at(place).map(|_| true)
-    };
-    let before = (1..=NEAR).map_while(|by| place.checked_sub(by)).find_map(reaches);
-    let after = (1..=NEAR)
-        .map(|by| place + by)
-        .take_while(|place| work.app_function(*place).is_some())
-        .find_map(reaches);
-    before == Some(true) && after == Some(true)
 }

@@ -1,6 +1,7 @@
 //! What lies between known functions, where the app keeps the order of the library's object files.
 
 use super::How;
+use super::ground::Ground;
 use super::work::Work;
 
 /// Places between two functions that follow each other in the library, that still count as one behind the other.
@@ -14,7 +15,7 @@ const LONGEST: u32 = 400;
 /// Places between two object files.
 const ACROSS: u32 = 48;
 /// The weight of a function that may end a run: many of fewer words are alike.
-const END: u32 = 4;
+pub(super) const END: u32 = 4;
 
 /// A known function: its place, its number, its member.
 type Known = (u32, u32, u32);
@@ -24,6 +25,7 @@ pub(super) fn fill(work: &mut Work<'_, '_>) {
     if !is_kept(&known) {
         return;
     }
+    let ground = Ground::read(work);
     let members = kept_members(&known);
     for pair in known.windows(2) {
         if let [(p, i, m), (q, j, n)] = *pair
@@ -31,13 +33,13 @@ pub(super) fn fill(work: &mut Work<'_, '_>) {
             && i < j
             && members.contains(&m)
         {
-            between(work, (p, i), (q, j));
+            between(work, &ground, (p, i), (q, j));
         }
     }
     for (place, function, member) in known.iter().copied() {
         if members.contains(&member) {
-            extend(work, place, function, member, true);
-            extend(work, place, function, member, false);
+            extend(work, &ground, (place, function, member), true);
+            extend(work, &ground, (place, function, member), false);
         }
     }
     across(work);
@@ -124,7 +126,7 @@ fn is_open(work: &Work<'_, '_>, place: u32) -> bool {
 }
 
 /// Claims what lies between two known functions of one member, if it can be nothing else.
-fn between(work: &mut Work<'_, '_>, (p, i): (u32, u32), (q, j): (u32, u32)) {
+fn between(work: &mut Work<'_, '_>, ground: &Ground, (p, i): (u32, u32), (q, j): (u32, u32)) {
     let (places, functions) = (q - p - 1, j - i - 1);
     if places == 0
         || places > functions
@@ -134,13 +136,9 @@ fn between(work: &mut Work<'_, '_>, (p, i): (u32, u32), (q, j): (u32, u32)) {
         return;
     }
     let matched = align(work, (p + 1, places), (i + 1, functions));
-    let count = matched.iter().filter(|matched| matched.is_some()).count();
-    let is_full = count * 2 >= matched.len();
     for (place, matched) in (p + 1..q).zip(matched) {
-        match matched {
-            Some(function) => work.claim(function, place, How::Order),
-            None if is_full => work.claim(u32::MAX, place, How::Changed),
-            None => {}
+        if let Some(function) = matched.filter(|function| is_told(work, ground, *function)) {
+            work.claim(function, place, How::Order);
         }
     }
 }
@@ -192,7 +190,7 @@ fn align(
 }
 
 /// Goes on from a known function as long as its member's next bodies follow.
-fn extend(work: &mut Work<'_, '_>, place: u32, function: u32, member: u32, is_up: bool) {
+fn extend(work: &mut Work<'_, '_>, ground: &Ground, (place, function, member): Known, is_up: bool) {
     let step = |number: u32, by: u32| if is_up { number.checked_add(by) } else { number.checked_sub(by) };
     let (mut place, mut function) = (place, function);
     let mut run = Vec::new();
@@ -225,6 +223,14 @@ fn extend(work: &mut Work<'_, '_>, place: u32, function: u32, member: u32, is_up
         }
     }
     for (function, place) in run {
-        work.claim(function, place, How::Order);
+        if is_told(work, ground, function) {
+            work.claim(function, place, How::Order);
+        }
     }
+}
+
+/// Where an order file tore an object file apart, anybody's small functions may lie between its own.
+fn is_told(work: &Work<'_, '_>, ground: &Ground, function: u32) -> bool {
+    let member = work.function(function).map(|function| function.member);
+    work.weight(function) >= END || !member.is_some_and(|member| ground.is_split(member))
 }

@@ -2,7 +2,7 @@
 //! smallest ones too. Then a body that fits no more places than it has functions says whose they are, in any order.
 
 use super::How;
-use super::spread::{ANCHOR, has_method};
+use super::spread::ANCHOR;
 use super::work::Work;
 use crate::fingerprint::{Reach, Target, index};
 use crate::hash::{Map, Set};
@@ -170,13 +170,13 @@ fn claim(
         let fitting = places.get(&key).map(Vec::as_slice).unwrap_or_default();
         // A method of somebody else's is not the library's, unless both were folded.
         let is_open = |place: &u32| {
-            work.at(*place).is_none() && (is_folded || !work.is_foreign(*place) && !has_method(work, *place))
+            work.at(*place).is_none() && (is_folded || !work.is_foreign(*place) && !work.has_method(*place))
         };
         let open: Vec<u32> = fitting.iter().copied().filter(is_open).collect();
         let Some((missing, has_weak)) = missing(work, copies, functions) else { continue };
         // One of an object file that nothing else is known of may be missing, a weak one may be the app's, which then mentions it.
         let is_certain = functions.iter().all(is_there)
-            && open.iter().all(|place| !work.is_foreign(*place) && !has_method(work, *place))
+            && open.iter().all(|place| !work.is_foreign(*place) && !work.has_method(*place))
             && !(has_weak && is_folded);
         let is_all = if is_folded {
             functions.len() == 1 && open.len() == 1 && missing.len() == 1

@@ -3,6 +3,9 @@
 use backtrail_core::Svma;
 
 use super::How;
+use super::embedded;
+use super::ground::Ground;
+use super::order;
 use super::work::Work;
 use crate::app::Referent;
 use crate::fingerprint::{Reach, Target, index};
@@ -79,7 +82,7 @@ pub(super) fn names(work: &mut Work<'_, '_>) {
                 }
                 Some(known) if is_class => work.claim(*known, *place, How::Changed),
                 // A method that this version of the library has not.
-                None if is_class => work.claim(u32::MAX, *place, How::Added),
+                None if is_class && !work.may_be_joined(*place) => work.claim(u32::MAX, *place, How::Added),
                 _ => {}
             }
         }
@@ -107,14 +110,17 @@ pub(super) fn renewed(work: &mut Work<'_, '_>) -> bool {
     let has = |least: usize, share: usize| there.len() >= least && there.len() * 100 >= known.len() * share;
     let is_nearly_all = has(LEAST_CLASSES, NAMED_CLASSES);
     let is_many = has(MANY_CLASSES, NAMED_OF_MANY);
+    let classes: Set<u64> = there.keys().copied().collect();
     let mut places: Vec<(u32, How)> = there.into_values().flat_map(|(_, places)| places).collect();
     places.sort_unstable();
     let is_there = is_nearly_all || is_many && is_dense(work, &places);
-    if !is_there {
+    if !is_there || !work.is_there && embedded::may_be(work, &classes) {
         return false;
     }
     for (place, how) in places {
-        work.claim(u32::MAX, place, how);
+        if !work.may_be_joined(place) {
+            work.claim(u32::MAX, place, how);
+        }
     }
     true
 }
@@ -123,7 +129,7 @@ pub(super) fn renewed(work: &mut Work<'_, '_>) -> bool {
 fn is_dense(work: &Work<'_, '_>, methods: &[(u32, How)]) -> bool {
     let (Some((first, _)), Some((last, _))) = (methods.first(), methods.last()) else { return false };
     let places: Set<u32> = methods.iter().map(|(place, _)| *place).collect();
-    places.len() * 2 > (*first..=*last).filter(|place| has_method(work, *place)).count()
+    places.len() * 2 > (*first..=*last).filter(|place| work.has_method(*place)).count()
 }
 
 /// Functions that the app has by name, and with their body.
@@ -175,7 +181,7 @@ pub(super) fn bodies(work: &mut Work<'_, '_>) {
         if is_once
             && is_free
             && !work.is_weak(function)
-            && !has_method(work, place)
+            && !work.has_method(place)
             && !is_used_by_others(work, function, place)
             && work.agreement(function, place).is_some_and(|agreement| agreement >= ANCHOR)
         {
@@ -216,7 +222,7 @@ pub(super) fn groups(work: &mut Work<'_, '_>) {
             continue;
         }
         for place in places {
-            if work.at(place).is_some() || has_method(work, place) {
+            if work.at(place).is_some() || work.has_method(place) {
                 continue;
             }
             let fits = |work: &Work<'_, '_>, function: u32| {
@@ -230,11 +236,6 @@ pub(super) fn groups(work: &mut Work<'_, '_>) {
             }
         }
     }
-}
-
-/// Whether the place is a method: then its name would have told.
-pub(super) fn has_method(work: &Work<'_, '_>, place: u32) -> bool {
-    work.app_function(place).is_none_or(|function| work.app.methods.contains_key(&function.start.get()))
 }
 
 /// Whether a function that only its own object file can name is called by a class of somebody else.
@@ -320,9 +321,7 @@ fn data(
         return;
     }
     let slice = work.slice;
-    let from = slice.pointers.partition_point(|pointer| pointer.data < target);
-    let inside = slice.pointers.get(from..).unwrap_or_default();
-    for pointer in inside.iter().take_while(|pointer| pointer.data == target) {
+    for pointer in slice.pointers_of(target) {
         let at = address.checked_add(pointer.offset.into());
         if let Some(there) = at.and_then(|at| work.app.pointer(at)) {
             // Tables lead to tables: each is looked through once.
@@ -364,8 +363,10 @@ fn calls_agree(work: &mut Work<'_, '_>, function: u32, place: u32) -> bool {
     differ == 0 || agree > differ
 }
 
-/// Functions that only one object file can call, with another body than the known one: of another version.
+/// Functions that only one object file can call, with another body than the known one, in the place of that object file: of another version.
+/// Elsewhere it may be somebody else's that took over what they did.
 pub(super) fn changed(work: &mut Work<'_, '_>) {
+    let ground = Ground::read(work);
     let mut votes: Map<u32, Option<u32>> = Map::default();
     let placed: Vec<_> = work.placed().filter(|(_, _, how)| how.is_equal()).collect();
     for (function, place, _) in placed {
@@ -389,15 +390,22 @@ pub(super) fn changed(work: &mut Work<'_, '_>) {
     for (callee, place) in votes {
         // One instruction that returns may be folded with anybody's.
         let is_code = work.app_function(place).is_some_and(|there| there.outline.len >= LEAST_CHANGED);
-        if is_code && !work.is_foreign(place) && !has_method(work, place) && work.at(place).is_none() {
+        let is_there = work.function(callee).is_some_and(|known| ground.is_of(place, known.member));
+        if is_code
+            && is_there
+            && !work.is_foreign(place)
+            && !work.has_method(place)
+            && work.at(place).is_none()
+        {
             work.claim(callee, place, How::Changed);
         }
     }
 }
 
-/// Functions that the app has by the library's names, with other bodies: of another version. An object file of which something was
-/// found defines its names itself; a linker takes no second definition.
+/// Functions that the app has by the library's names, with other bodies, in the place of their object file: of another version. An object file
+/// of which something was found defines its names itself, unless another version has left them to somebody else.
 pub(super) fn renamed(work: &mut Work<'_, '_>) {
+    let ground = Ground::read(work);
     let placed = work.placed().filter(|(_, _, how)| how.is_equal());
     let members: Set<u32> =
         placed.filter_map(|(function, ..)| Some(work.function(function)?.member)).collect();
@@ -412,10 +420,53 @@ pub(super) fn renamed(work: &mut Work<'_, '_>) {
                 && work.at(place).is_none()
                 && work.app_function(place).is_some_and(|there| !work.has_other_names(there))
         };
-        if let Some(place) = place.filter(|place| is_free(work, *place)) {
+        let is_fit = |place: &u32| is_free(work, *place) && ground.is_of(*place, known.member);
+        if let Some(place) = place.filter(is_fit) {
             work.claim(function, place, How::Changed);
         }
     }
+}
+
+/// Takes back functions that only their own object file can name, small ones, and those that are none in particular, where only others use
+/// them: equal code of somebody else's.
+pub(super) fn stray(work: &mut Work<'_, '_>) {
+    loop {
+        let placed = work.placed().filter(|(_, _, how)| how.is_equal() && *how != How::Name);
+        let stray: Vec<_> = placed.filter(|(function, place, _)| is_stray(work, *function, *place)).collect();
+        if stray.is_empty() {
+            return;
+        }
+        for (function, place, _) in stray {
+            work.take_back(function, place);
+        }
+    }
+}
+
+/// Whether somebody uses a function, and nobody of the library's, which alone could.
+pub(super) fn is_stray(work: &Work<'_, '_>, function: u32, place: u32) -> bool {
+    let known = work.function(function);
+    let is_alike =
+        known.is_none_or(|known| known.reach == Reach::Local) || work.weight(function) < order::END;
+    let users = if is_alike { users(work, place) } else { None };
+    users.is_some_and(|users| !users.is_empty() && users.iter().all(|user| work.at(*user).is_none()))
+}
+
+/// The functions that use one: callers, and those that mention data with its address, as a block or the descriptor of one. Nothing where
+/// not all are known.
+pub(super) fn users(work: &Work<'_, '_>, place: u32) -> Option<Vec<u32>> {
+    /// Bytes before a pointer in a block's descriptor.
+    const DESCRIPTOR: u64 = 24;
+    let start = work.app_function(place)?.start;
+    let mut users: Vec<u32> = work.app.callers(index(place)).to_vec();
+    for (_, slot) in work.app.pointed_from(start..start.checked_add(1)?)? {
+        let from = slot.get().saturating_sub(DESCRIPTOR);
+        let before = users.len();
+        users.extend(work.app.mentioned_by(Svma::new(from)..Svma::new(slot.get().saturating_add(1))));
+        if users.len() == before {
+            return None;
+        }
+    }
+    Some(users)
 }
 
 /// Takes back functions of one instruction, which a linker may have folded with anybody's, where code calls them that is not the library's.

@@ -4,9 +4,9 @@
 use backtrail_core::Svma;
 
 use super::How;
-use super::spread::{has_method, references};
+use super::spread::references;
 use super::work::Work;
-use crate::fingerprint::{DataPointer, Target, index};
+use crate::fingerprint::{Target, index};
 use crate::hash::{Digest, Map};
 
 /// What is found by one round may lead to more.
@@ -138,7 +138,7 @@ impl WeakCandidates {
         if work.at(place).is_some()
             || self.functions.contains_key(&place)
             || work.is_foreign(place)
-            || has_method(work, place)
+            || work.has_method(place)
         {
             return;
         }
@@ -167,7 +167,7 @@ impl WeakCandidates {
                 }
             }
         }
-        for pointer in pointers(work, target) {
+        for pointer in work.slice.pointers_of(target) {
             let Some(at) = address.checked_add(pointer.offset.into()) else { continue };
             self.slots.insert(at.get(), target);
             if let Some(there) = work.app.pointer(at) {
@@ -223,7 +223,7 @@ impl WeakCandidates {
     /// Whether nobody but the library mentions this data.
     fn is_ours_alone(&self, work: &Work<'_, '_>, target: u32, address: Svma) -> bool {
         const WORD: u64 = 8;
-        let last = pointers(work, target).last().map_or(0, |pointer| pointer.offset);
+        let last = work.slice.pointers_of(target).last().map_or(0, |pointer| pointer.offset);
         let Some(end) = address.checked_add(u64::from(last) + WORD) else { return false };
         if !work.app.mentioned_by(address..end).all(|place| self.is_ours(work, place)) {
             return false;
@@ -231,12 +231,4 @@ impl WeakCandidates {
         let Some(from) = work.app.pointed_from(address..end) else { return false };
         from.iter().all(|(_, slot)| (*slot >= address && *slot < end) || self.is_our_slot(work, *slot))
     }
-}
-
-/// The pointers in data, ascending by offset.
-fn pointers<'a>(work: &Work<'a, '_>, target: u32) -> &'a [DataPointer] {
-    let pointers = &work.slice.pointers;
-    let from = pointers.partition_point(|pointer| pointer.data < target);
-    let to = pointers.partition_point(|pointer| pointer.data <= target);
-    pointers.get(from..to).unwrap_or_default()
 }

@@ -27,6 +27,8 @@ pub(super) struct Work<'a, 'd> {
     /// Whether several of the library's functions are at one place: then the linker folded equal code.
     is_folded: bool,
     by_outline: Map<u64, Vec<u32>>,
+    /// The library's functions that are methods.
+    is_method: Set<u32>,
     /// The library's functions by method.
     methods: Map<(u64, u64), u32>,
     classes: Set<u64>,
@@ -60,6 +62,7 @@ impl<'a, 'd> Work<'a, 'd> {
             names,
             is_folded,
             by_outline,
+            is_method: slice.methods.iter().map(|method| method.function).collect(),
             methods: methods.map(|method| ((method.owner.0, method.selector.0), method.function)).collect(),
             classes: slice.classes.iter().map(|class| class.0).collect(),
             app_of: vec![None; slice.functions.len()],
@@ -103,6 +106,20 @@ impl<'a, 'd> Work<'a, 'd> {
                 !self.has_class(method.owner) && self.method(method.owner, method.selector).is_none()
             }) && !methods.iter().all(|method| self.has_class(method.owner))
         })
+    }
+
+    /// Whether this is a method that somebody's category may have brought into a class, since the known version of the class has none of that name.
+    pub(super) fn may_be_joined(&self, place: u32) -> bool {
+        let methods = self.app_function(place).and_then(|there| self.app.methods.get(&there.start.get()));
+        !self.app.keeps_categories
+            && methods.is_some_and(|methods| {
+                methods.iter().all(|method| self.method(method.owner, method.selector).is_none())
+            })
+    }
+
+    /// Whether the place is a method: then its name would have told.
+    pub(super) fn has_method(&self, place: u32) -> bool {
+        self.app_function(place).is_none_or(|function| self.app.methods.contains_key(&function.start.get()))
     }
 
     /// Where a function was placed.
@@ -192,7 +209,9 @@ impl<'a, 'd> Work<'a, 'd> {
     /// `None` where one of them names something else, or the app has another name for the place.
     pub(super) fn agreement(&self, function: u32, place: u32) -> Option<u32> {
         let (wanted, there) = (self.function(function)?, self.app_function(place)?);
-        if !self.may_be_named(function, wanted, there) {
+        if !self.may_be_named(function, wanted, there)
+            || self.is_method.contains(&function) && !self.app.methods.contains_key(&there.start.get())
+        {
             return None;
         }
         let mut agreement = self.weight(function);
