@@ -9,7 +9,7 @@ use backtrail_sdk::Fingerprint;
 use crate::app::{LLVM, Random, compile, extension_sources, objects, run as run_program, tiny_objects};
 use crate::judge::{Linked, Owner, Score, judge};
 use crate::libraries::{
-    DEVELOPMENT, FURTHER, HELD_OUT, Language, Library, NEIGHBOURS, NEIGHBOURS_HELD_OUT, VERSIONS,
+    DEVELOPMENT, FURTHER, HELD_OUT, Language, Library, NEIGHBOURS, NEIGHBOURS_HELD_OUT, NEXT_MINOR, VERSIONS,
 };
 use crate::{Result, copies, elf, mine, speed, stamps};
 
@@ -144,7 +144,9 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     if known == DEVELOPMENT && options.wants("versions") {
         versions(&cache, &options, VERSIONS, &[(Way::Exact, "exact")])?;
     }
-    for (name, pairs) in [("neighbours", NEIGHBOURS), ("neighbours-held-out", NEIGHBOURS_HELD_OUT)] {
+    for (name, pairs) in
+        [("next-minor", NEXT_MINOR), ("neighbours", NEIGHBOURS), ("neighbours-held-out", NEIGHBOURS_HELD_OUT)]
+    {
         if options.wanted.iter().any(|wanted| wanted == name) {
             versions(&cache, &options, pairs, OTHER_VERSION)?;
         }

@@ -292,6 +292,62 @@ pub(crate) const OF_NEIGHBOURS: &[Library] = &[
         path: "package/libs/ios/AMapFoundationKit.framework/AMapFoundationKit",
         language: Language::ObjectiveC,
     },
+    Library {
+        name: "jcore-1.1",
+        version: "1.1.6",
+        package: "cordova-plugin-jcore@1.2.0",
+        path: "package/src/ios/jcore-ios-1.1.6.a",
+        language: Language::ObjectiveC,
+    },
+    Library {
+        name: "jcore-1.2",
+        version: "1.2.6",
+        package: "cordova-plugin-jcore@1.2.8",
+        path: "package/src/ios/jcore-ios-1.2.6.a",
+        language: Language::ObjectiveC,
+    },
+    Library {
+        name: "jcore-2.2",
+        version: "2.2.5",
+        package: "cordova-plugin-jcore@1.3.3",
+        path: "package/src/ios/jcore-ios-2.2.5.a",
+        language: Language::ObjectiveC,
+    },
+    Library {
+        name: "jcore-5.1",
+        version: "5.1.0",
+        package: "jcore-react-native@2.3.1",
+        path: "package/ios/RCTJCoreModule/jcore-ios-5.1.0.xcframework/ios-arm64/libJCore.a",
+        language: Language::ObjectiveC,
+    },
+    Library {
+        name: "jcore-5.2",
+        version: "5.2.1",
+        package: "jcore-react-native@2.3.3",
+        path: "package/ios/RCTJCoreModule/jcore-ios-5.2.1.xcframework/ios-arm64/libJCore.a",
+        language: Language::ObjectiveC,
+    },
+    Library {
+        name: "jpush-3.3",
+        version: "3.3.6",
+        package: "jpush-react-native@2.8.2",
+        path: "package/ios/RCTJPushModule/libjpush-ios-3.3.6.a",
+        language: Language::ObjectiveC,
+    },
+    Library {
+        name: "janalytics-1.1",
+        version: "1.1.3",
+        package: "janalytics-react-native@1.1.2",
+        path: "package/ios/RCTJAnalyticsModule/libjanalytics-ios-1.1.3.a",
+        language: Language::ObjectiveC,
+    },
+    Library {
+        name: "janalytics-1.2",
+        version: "1.2.1",
+        package: "janalytics-react-native@1.4.1",
+        path: "package/ios/RCTJAnalyticsModule/libjanalytics-ios-1.2.1.a",
+        language: Language::ObjectiveC,
+    },
 ];
 
 /// One version is known, another one is in the app: each pair both ways.
@@ -324,6 +380,16 @@ pub(crate) const NEIGHBOURS_HELD_OUT: &[(&str, &str)] = &[
     ("appsflyer-4.8", "appsflyer-5.2"),
     ("skia-150", "skia-152"),
     ("skottie-150", "skottie-152"),
+];
+
+/// The next minor version, x.y and x.y+1: run when all rules stood.
+pub(crate) const NEXT_MINOR: &[(&str, &str)] = &[
+    ("wechat-old", "wechat"),
+    ("jcore-1.1", "jcore-1.2"),
+    ("jcore-2.1.8", "jcore-2.2"),
+    ("jcore-5.1", "jcore-5.2"),
+    ("jpush-3.2", "jpush-3.3"),
+    ("janalytics-1.1", "janalytics-1.2"),
 ];
 
 impl Library {
