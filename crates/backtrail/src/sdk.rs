@@ -8,7 +8,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use backtrail_core::{AddrRange, Arch, ImageId, Svma};
+use backtrail_core::{AddrRange, Arch, Confidence, ImageId, Svma};
+use backtrail_model::OwnerKind;
 pub use backtrail_resolve::{ImageOwners, OwnerFinder, OwnerSources};
 use backtrail_resolve::{SymbolOptions, Symbols};
 pub use backtrail_sdk::{
@@ -262,6 +263,9 @@ pub fn map(
         Some((path, _)) if error.kind() == ErrorKind::Mismatch => content(path)(error),
         _ => content(&binary)(error),
     })?;
+    if let Some((_, map)) = &link_map {
+        mapped.iter_mut().for_each(|app| add_archives(&mut app.owners.ranges, map));
+    }
     for app in mapped.iter_mut().filter(|_| !options.symbols.is_empty()) {
         if !objects.iter().any(|debug| debug.id() == app.id && debug.arch() == app.arch) {
             app.owners.notes.push("no debug file of this build was found".to_owned());
@@ -269,6 +273,42 @@ pub fn map(
         app.owners.notes.extend(problems.iter().map(ToString::to_string));
     }
     Ok(mapped)
+}
+
+/// Adds the archives that no fingerprint knows: that code came from there is a fact, whose it is a guess by the file's name.
+fn add_archives(ranges: &mut Vec<OwnedRange>, map: &LinkMap) {
+    /// Bytes between functions, of which no file says anything.
+    const PADDING: u64 = 16;
+    let Some(code) = map.code() else { return };
+    let mut archives: Vec<OwnedRange> = Vec::new();
+    for (range, file) in map.file_ranges().into_iter().filter(|(range, _)| code.contains(range.start())) {
+        let owner = backtrail_diagnose::owner_of_object_file(file);
+        let owner = owner.filter(|owner| owner.kind == OwnerKind::Sdk);
+        let Some(name) = owner.and_then(|owner| owner.name) else { continue };
+        let behind = ranges.partition_point(|known| known.range.end() <= range.start());
+        let known = ranges.get(behind).map(|known| known.range);
+        let end = known.map_or(range.end(), |known| known.start().min(range.end()));
+        if end <= range.start() {
+            continue;
+        }
+        match archives.last_mut() {
+            Some(last)
+                if last.owner == name
+                    && range.start().get() - last.range.end().get() < PADDING
+                    && !ranges.iter().any(|known| {
+                        last.range.end() <= known.range.start() && known.range.start() < range.start()
+                    }) =>
+            {
+                last.range = AddrRange::new(last.range.start(), end);
+            }
+            _ => {
+                let range = AddrRange::new(range.start(), end);
+                archives.push(OwnedRange::new(range, name, None, Confidence::Likely, "link map"));
+            }
+        }
+    }
+    ranges.extend(archives);
+    ranges.sort_by_key(|known| known.range.start());
 }
 
 /// The debug files of all builds that a binary has, and what could not be read while looking for them.

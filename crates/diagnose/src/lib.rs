@@ -26,7 +26,7 @@ pub use group::{
     is_crash, keep_fault, telling_stack,
 };
 pub use how_to_get::{Circumstances, Packages, add_how_to_get};
-pub use owners::add_owners;
+pub use owners::{add_owners, owner_of_object_file};
 pub use register_frames::{add_register_frames, settle_register_frames};
 pub use rules::{OwnerRule, Rules, RulesError, RulesErrorKind};
 pub use suspect::{is_system, is_system_image};

@@ -12,6 +12,7 @@ use crate::rules::{Code, Rules};
 use crate::suspect::{is_script, owner_of};
 use backtrail_core::Confidence;
 use backtrail_model::{Frame, Owner, OwnerKind, Report};
+pub use object_file::owner as owner_of_object_file;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;

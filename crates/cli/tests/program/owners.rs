@@ -67,6 +67,36 @@ fn the_linkers_word_is_certain() {
 }
 
 #[test]
+fn a_link_map_alone_names_the_archives() {
+    let map = |arguments: &[&str]| {
+        let app = ["sdk", "map", "fixtures/vendor/app/Shop.app", "--link-map", "fixtures/vendor/Shop.map"];
+        let run = backtrail(&[&app[..], &["--format", "json"], arguments].concat());
+        let json: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+        let ranges = json["ranges"].as_array().unwrap().iter();
+        let text = |value: &serde_json::Value| value.as_str().unwrap_or("-").to_owned();
+        let range = |range: &serde_json::Value| {
+            ["start", "end", "owner", "version", "confidence", "how"].map(|key| text(&range[key])).join(" ")
+        };
+        ranges.map(range).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        map(&[]),
+        [
+            "0x10000422c 0x100004b80 Ledger - likely link map",
+            "0x100004c1c 0x100004d98 meter 4.0 certain stamp"
+        ]
+    );
+    let directory = TempDir::new("archives");
+    let print = directory.join("Ledger.btsdk");
+    let learn = ["sdk", "learn", "fixtures/vendor/libLedger.a", "-n", "Ledger", "--lib-version", "1.2", "-o"];
+    assert_eq!(backtrail(&[&learn[..], &[print.to_str().unwrap()]].concat()).code, 0);
+    assert_eq!(
+        map(&["--sdk", print.to_str().unwrap()])[0],
+        "0x10000422c 0x100004b80 Ledger 1.2 certain link map"
+    );
+}
+
+#[test]
 fn what_was_compared_is_kept_and_asked_again() {
     let directory = TempDir::new("owners");
     let cache = directory.join("cache");

@@ -20,8 +20,8 @@ const TOOLCHAIN: [&str; 12] = [
     "libobjc",
 ];
 
-/// Whose the code of an object file is: `/…/libFoo.a(bar.o)`, `/…/Foo.framework/Foo(bar.o)`, `/…/main.o`.
-pub(super) fn owner(path: &str) -> Option<Owner> {
+/// Whose the code of an object file is, as a linker or debug info names it: `/…/libFoo.a(bar.o)`, `/…/Foo.framework/Foo(bar.o)`, `/…/main.o`.
+pub fn owner(path: &str) -> Option<Owner> {
     let (file, member) = match path.strip_suffix(')').and_then(|path| path.rsplit_once('(')) {
         Some((archive, member)) => (archive, Some(member)),
         None => (path, None),
