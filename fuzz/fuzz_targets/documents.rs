@@ -1,4 +1,4 @@
-//! Divides anything into reports: never none, all of the input unless it was cleaned, and each part may be parsed.
+//! Divides anything into reports: never none, all of the input from the first on unless it was cleaned, and each part may be parsed.
 #![no_main]
 
 use backtrail_report::{Limits, documents, parse};
@@ -11,7 +11,7 @@ fuzz_target!(|data: &[u8]| {
     let is_array = data.trim_ascii_start().starts_with(b"[");
     if found.iter().all(|document| matches!(document.bytes, Cow::Borrowed(_))) && !is_array {
         let whole: Vec<u8> = found.iter().flat_map(|document| document.bytes.iter().copied()).collect();
-        assert!(whole == data, "the parts are the input");
+        assert!(data.ends_with(&whole), "the parts are the input from the first on");
     }
     let mut limits = Limits::default();
     limits.max_json_values = 100_000;

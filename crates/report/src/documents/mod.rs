@@ -47,7 +47,8 @@ impl<'d> From<&'d [u8]> for Document<'d> {
 const MAX_DOCUMENTS: usize = 1_000_000;
 
 /// Divides an input into its reports: one as a rule, and never none. Together they are all of the input, but where it is a
-/// JSON array of reports, or a payload of MetricKit: of that each diagnostic is a report.
+/// JSON array of reports, or a payload of MetricKit: of that each diagnostic is a report. Words before a report in JSON, and a long
+/// log (256 KiB) before one, are left out.
 ///
 /// Text that was pasted into a mail or an issue is given without the marks of a quotation, fences and the escapes of HTML, bodies
 /// of mails without their encoding, and UTF-16 as UTF-8.
