@@ -315,7 +315,7 @@ fn messages_and_what_users_say_are_issues() {
         ]
     );
     let report = server.get("/api/v1/projects/1/reports/1ec79c33ec9942ab8353589fcb2e04dc").json();
-    assert_eq!(report["happened"], "2023-11-14T22:13:20Z");
+    assert_eq!(report["happened"], "2023-11-14T22:13:20.5Z");
     let owners = server.get("/api/v1/projects/1/owners").json();
     assert!(owners["owners"].as_array().unwrap().iter().all(|owner| owner["crashes"] == 0), "{owners:#}");
 }
