@@ -193,6 +193,15 @@ fn detect_json(head: &[u8]) -> Detected {
 
 pub(crate) fn detect_text(text: &[u8]) -> Detected {
     let head = text.get(..SNIFFED).unwrap_or(text);
+    match detect_lines(head) {
+        Detected::Unknown if has_last_words(head) => Detected::ExceptionLog,
+        detected => detected,
+    }
+}
+
+/// The same without a program's last words, which take long to look for.
+pub(crate) fn detect_lines(text: &[u8]) -> Detected {
+    let head = text.get(..SNIFFED).unwrap_or(text);
     let mut is_apple = false;
     let mut has_java_rows = false;
     let mut is_log = false;
@@ -259,7 +268,6 @@ pub(crate) fn detect_text(text: &[u8]) -> Detected {
         (false, true, ..) => Detected::ExceptionLog,
         (false, false, true, _) => Detected::AndroidOrJava,
         (false, false, false, Some(source)) => Detected::Runtimes(source),
-        (false, false, false, None) if has_last_words(head) => Detected::ExceptionLog,
         (false, false, false, None) => Detected::Unknown,
     }
 }

@@ -49,6 +49,7 @@ pub(crate) fn read(input: &[u8], start: usize, limits: &Limits) -> Option<Report
 
 /// Reads a log of which nothing is left but the exception's name and its reason, each with its key before it.
 pub(crate) fn read_named(input: &[u8], limits: &Limits) -> Option<Report> {
+    memchr::memmem::find(input, b"Exception")?;
     let mut log = read_log(input, 0, limits);
     log.is_announced = log.reason.is_some() && log.name.as_deref().is_some_and(last_words::is_objcs);
     log.finish(lossy_text(input, 0))

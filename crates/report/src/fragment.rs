@@ -27,10 +27,14 @@ type Parse = fn(&[u8], &Limits) -> Result<Report, Error>;
 
 /// Reads what is left of a report; `None` where there is nothing of one.
 pub(crate) fn read(input: &[u8], limits: &Limits, parse: Parse) -> Option<Report> {
-    members(input, limits)
+    let cut = members(input, limits)
         .or_else(|| processes(input, limits))
-        .or_else(|| bugsnag::form::read(input, limits))
-        .or_else(|| exception_log::read_named(input, limits))
+        .or_else(|| bugsnag::form::read(input, limits));
+    // The others are asked of what people write.
+    if cut.is_some() || input.len() > MAX_PROSE {
+        return cut;
+    }
+    exception_log::read_named(input, limits)
         .or_else(|| {
             let mut report = android::read_head(input, limits)?;
             keep(&mut report, input);
@@ -91,15 +95,16 @@ fn keep(report: &mut Report, input: &[u8]) {
         .push(Section { title: "Text".to_owned(), text: String::from_utf8_lossy(input).into_owned() });
 }
 
-/// No more of a text than this is looked through for messages inside of its sentences: what people write is shorter.
+/// A longer text is not looked through for messages inside of its sentences, or for names and reasons alone: what people write is shorter.
 const MAX_PROSE: usize = 64 << 10;
 
 /// Messages inside of sentences, each of which would be a report where it stood alone: those that are quoted, and those that end a
 /// sentence behind a colon.
 fn quoted(input: &[u8], limits: &Limits, parse: Parse) -> Option<Report> {
     let mut said = String::new();
-    let end = input.len().min(MAX_PROSE);
-    for line in Lines::new(input, 0..end, 1).filter(|line| line.bytes.len() <= limits.max_line.min(4096)) {
+    for line in
+        Lines::new(input, 0..input.len(), 1).filter(|line| line.bytes.len() <= limits.max_line.min(4096))
+    {
         let text = line.text();
         for message in messages(&text) {
             said.push_str(message.trim());

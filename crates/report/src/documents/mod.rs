@@ -8,7 +8,7 @@ mod pasted;
 mod tests;
 mod text;
 
-use crate::detect::{SNIFFED, detect_text};
+use crate::detect::{SNIFFED, detect_lines};
 use crate::read::{parse_as, start_of};
 use crate::{Detected, Error, Limits, detect, runtimes};
 use backtrail_model::Report;
@@ -117,7 +117,7 @@ fn behind_a_log(text: &[u8]) -> Option<usize> {
     let lines = parts.filter_map(|at| Some(at + memchr::memchr(b'\n', text.get(at..)?)? + 1));
     let mut known = lines.filter(|at| {
         let part = text.get(*at..).unwrap_or_default();
-        detect_text(part.get(..SNIFFED).unwrap_or(part)) != Detected::Unknown
+        detect_lines(part) != Detected::Unknown
     });
     known.next()
 }
