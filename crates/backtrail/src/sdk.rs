@@ -281,6 +281,8 @@ fn add_archives(ranges: &mut Vec<OwnedRange>, map: &LinkMap) {
     const PADDING: u64 = 16;
     let Some(code) = map.code() else { return };
     let mut archives: Vec<OwnedRange> = Vec::new();
+    // How many known ranges lie before the last archive's.
+    let mut before = 0;
     for (range, file) in map.file_ranges().into_iter().filter(|(range, _)| code.contains(range.start())) {
         let owner = backtrail_diagnose::owner_of_object_file(file);
         let owner = owner.filter(|owner| owner.kind == OwnerKind::Sdk);
@@ -295,9 +297,7 @@ fn add_archives(ranges: &mut Vec<OwnedRange>, map: &LinkMap) {
             Some(last)
                 if last.owner == name
                     && range.start().get() - last.range.end().get() < PADDING
-                    && !ranges.iter().any(|known| {
-                        last.range.end() <= known.range.start() && known.range.start() < range.start()
-                    }) =>
+                    && before == behind =>
             {
                 last.range = AddrRange::new(last.range.start(), end);
             }
@@ -306,6 +306,7 @@ fn add_archives(ranges: &mut Vec<OwnedRange>, map: &LinkMap) {
                 archives.push(OwnedRange::new(range, name, None, Confidence::Likely, "link map"));
             }
         }
+        before = behind;
     }
     ranges.extend(archives);
     ranges.sort_by_key(|known| known.range.start());

@@ -6,7 +6,7 @@
 //!
 //! Besides: [`Arch`], the identity of an image ([`ImageId`]), how a frame's address is to be read
 //! ([`FrameAddress`]) and how it was found ([`Trust`]), a thread's [`Registers`] and memory ([`ReadMemory`]), and what symbolizing answers ([`Function`], [`Symbol`],
-//! [`Reason`]); and the one calendar ([`Utc`]).
+//! [`Reason`]); and the one calendar ([`Utc`]) and reader of base64 ([`base64()`]).
 //!
 //! This crate does no I/O, needs `alloc` but not `std`, and has no dependencies.
 #![no_std]
@@ -16,6 +16,7 @@ extern crate alloc;
 
 mod addr;
 mod arch;
+mod base64;
 mod confidence;
 mod frame;
 mod id;
@@ -26,6 +27,7 @@ mod utc;
 
 pub use addr::{AddrRange, Address, Avma, Bias, FileOffset, Rva, Svma};
 pub use arch::{Arch, Family};
+pub use base64::{base64, base64_digit};
 pub use confidence::Confidence;
 pub use frame::{FrameAddress, Trust};
 pub use id::{BuildId, ImageId, ParseIdError};

@@ -138,8 +138,8 @@ pub(crate) fn time_stated(stated: String) -> String {
     /// Seconds up to the year 5138.
     const MANY: u64 = 100_000_000_000;
     let (whole, fraction) = stated.split_once('.').unwrap_or((&stated, ""));
-    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    let count = whole.parse::<u64>().ok().filter(|_| is_number(whole) && is_number(fraction));
+    let is_plain = is_number(whole) && (fraction.is_empty() || is_number(fraction));
+    let count = whole.parse::<u64>().ok().filter(|_| is_plain);
     let (seconds, fraction) = match count {
         Some(count @ 0..MANY) => (count, fraction.to_owned()),
         Some(count @ MANY..100_000_000_000_000) => (count / 1000, format!("{:03}", count % 1000)),

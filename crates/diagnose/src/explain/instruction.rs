@@ -1,5 +1,6 @@
 //! The bytes at the program counter, where a report has them, and what instruction of x86 they begin.
 
+use backtrail_core::base64;
 use backtrail_model::Report;
 
 /// What an instruction of x86 that was refused is.
@@ -49,34 +50,8 @@ fn from_member(report: &Report) -> Option<Vec<u8>> {
     let field = report.fields.iter().find(|field| field.key == key);
     let section = || report.sections.iter().find(|section| section.title == key);
     let text = field.map(|field| field.value.as_str()).or_else(|| Some(section()?.text.as_str()))?;
-    let bytes = base64(text.get(..text.len().min(4 * MAX_BYTES))?);
+    let bytes = base64(text.get(..text.len().min(4 * MAX_BYTES))?.bytes());
     (!bytes.is_empty()).then_some(bytes)
-}
-
-/// Decodes as far as the text is base64.
-fn base64(text: &str) -> Vec<u8> {
-    let digit = |byte: u8| -> Option<u32> {
-        let value = match byte {
-            b'A'..=b'Z' => byte - b'A',
-            b'a'..=b'z' => byte - b'a' + 26,
-            b'0'..=b'9' => byte - b'0' + 52,
-            b'+' => 62,
-            b'/' => 63,
-            _ => return None,
-        };
-        Some(u32::from(value))
-    };
-    let (mut bytes, mut held, mut bits) = (Vec::new(), 0u32, 0u32);
-    for value in text.bytes().map_while(digit) {
-        held = held << 6 | value;
-        bits += 6;
-        if bits >= 8 {
-            bits -= 8;
-            bytes.push(u8::try_from(held >> bits & 0xff).unwrap_or_default());
-            held &= (1 << bits) - 1;
-        }
-    }
-    bytes
 }
 
 #[cfg(test)]
@@ -114,7 +89,7 @@ mod tests {
             let field = Field { key: "instructionByteStream.atPC".to_owned(), value: value.to_owned() };
             at_pc(&Report { fields: vec![field], ..report() })
         };
-        assert_eq!(base64("Dwtm"), [0x0f, 0x0b, 0x66]);
+        assert_eq!(base64("Dwtm".bytes()), [0x0f, 0x0b, 0x66]);
         assert_eq!(with("DwtmLg=="), Some(Instruction::Trap));
         assert_eq!(with("xfh3ww=="), Some(Instruction::Avx));
         assert_eq!(with("!"), None);

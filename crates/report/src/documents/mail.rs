@@ -2,6 +2,7 @@
 //! box of mails.
 
 use crate::apple_text::Lines;
+use backtrail_core::{base64, base64_digit};
 
 /// How a body is written.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -75,7 +76,7 @@ impl<'t> Reader<'t> {
         let Some((encoding, lines)) = self.body.take() else { return };
         match encoding {
             Encoding::QuotedPrintable => lines.iter().for_each(|line| quoted_printable(line, &mut self.out)),
-            Encoding::Base64 => match base64(&lines).filter(|bytes| !bytes.contains(&0)) {
+            Encoding::Base64 => match unpadded(&lines).filter(|bytes| !bytes.contains(&0)) {
                 Some(bytes) => {
                     self.out.extend(bytes);
                     self.out.push(b'\n');
@@ -140,27 +141,9 @@ fn quoted_printable(line: &[u8], to: &mut Vec<u8>) {
 }
 
 /// The bytes that lines of base64 stand for; `None` where they have anything else.
-fn base64(lines: &[&[u8]]) -> Option<Vec<u8>> {
-    let mut bytes = Vec::new();
-    let (mut bits, mut count) = (0_u32, 0_u32);
-    for byte in lines.iter().flat_map(|line| line.trim_ascii()) {
-        let value = match byte {
-            b'A'..=b'Z' => byte - b'A',
-            b'a'..=b'z' => byte - b'a' + 26,
-            b'0'..=b'9' => byte - b'0' + 52,
-            b'+' => 62,
-            b'/' => 63,
-            b'=' => continue,
-            _ => return None,
-        };
-        bits = bits << 6 | u32::from(value);
-        count += 6;
-        if count >= 8 {
-            count -= 8;
-            bytes.push(u8::try_from(bits >> count & 0xff).unwrap_or_default());
-        }
-    }
-    Some(bytes)
+fn unpadded(lines: &[&[u8]]) -> Option<Vec<u8>> {
+    let digits = lines.iter().flat_map(|line| line.trim_ascii()).copied().filter(|byte| *byte != b'=');
+    digits.clone().all(|byte| base64_digit(byte).is_some()).then(|| base64(digits))
 }
 
 #[cfg(test)]

@@ -1,15 +1,11 @@
 //! Texts of forms that were found in issues last: what happened, the place, and whose code it was. All are own ones.
 
 use super::phones::{expect, place};
+use super::read;
 use crate::attribute::attribute;
 use crate::explain::explain;
 use crate::suspect::skip::is_reporters_name;
-use backtrail_model::{OwnerKind, Report};
-use backtrail_report::{Limits, parse};
-
-fn read(text: &str) -> Report {
-    parse(text.as_bytes(), &Limits::default()).unwrap()
-}
+use backtrail_model::OwnerKind;
 
 fn owner(text: &str) -> OwnerKind {
     let report = read(text);

@@ -1,18 +1,7 @@
 //! What is left where people paste little: a console's last lines, stacks without addresses, names and reasons alone. Each text is
 //! our own, of the shape that was seen in a public issue.
 
-use crate::{Explanation, explain};
-use backtrail_report::{Limits, parse};
-
-fn explained(text: &str) -> Explanation {
-    explain(&parse(text.as_bytes(), &Limits::default()).unwrap())
-}
-
-fn titles(cases: &[(&str, &str)]) {
-    for (text, title) in cases {
-        assert_eq!(&explained(text).title, title, "{text}");
-    }
-}
+use super::{explained, titles};
 
 #[test]
 fn libraries_words_alone() {

@@ -1,12 +1,8 @@
 //! What phones and Macs send, as people paste it: cut, without addresses, with a log's words around it. Each text is our own, of
 //! the shape that was seen in a public issue, whose maintainers said what it was.
 
-use crate::{Explanation, blamed, explain};
-use backtrail_report::{Limits, parse};
-
-fn explained(text: &str) -> Explanation {
-    explain(&parse(text.as_bytes(), &Limits::default()).unwrap())
-}
+use super::{explained, read};
+use crate::blamed;
 
 /// The title, and that the explanation holds some texts and not others.
 #[track_caller]
@@ -23,7 +19,7 @@ pub(super) fn expect(text: &str, title: &str, holds: &[&str], lacks: &[&str]) {
 
 /// The name or address of the frame to look at first.
 pub(super) fn place(text: &str) -> Option<String> {
-    let report = parse(text.as_bytes(), &Limits::default()).unwrap();
+    let report = read(text);
     let frame = blamed(&report)?.frame;
     let name = frame.names().next().map(str::to_owned);
     name.or_else(|| frame.address.map(|address| address.raw().to_string()))

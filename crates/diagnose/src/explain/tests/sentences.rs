@@ -2,28 +2,8 @@
 //! own, of a shape that was seen in a public issue.
 
 use super::phones::{expect, place};
-use crate::{Explanation, attribute, explain};
-use backtrail_model::Report;
+use super::{explained, titles, whose};
 use backtrail_report::{Limits, parse};
-
-fn read(text: &str) -> Report {
-    parse(text.as_bytes(), &Limits::default()).unwrap_or_else(|why| panic!("{why}: {text}"))
-}
-
-fn explained(text: &str) -> Explanation {
-    explain(&read(text))
-}
-
-fn whose(text: &str) -> &'static str {
-    let report = read(text);
-    attribute(&report, &explain(&report)).verdict.as_str()
-}
-
-fn titles(cases: &[(&str, &str)]) {
-    for (text, title) in cases {
-        assert_eq!(&explained(text).title, title, "{text}");
-    }
-}
 
 #[test]
 fn messages_inside_of_sentences() {

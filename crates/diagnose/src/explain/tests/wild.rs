@@ -2,19 +2,7 @@
 //! thread, whose maintainers said what it was.
 
 use super::phones::{expect, place};
-use crate::attribute;
-use backtrail_model::Report;
-use backtrail_report::{Limits, parse};
-
-fn read(text: &str) -> Report {
-    parse(text.as_bytes(), &Limits::default()).unwrap()
-}
-
-/// Whose code is to blame, by the word of the kind.
-fn whose(text: &str) -> &'static str {
-    let report = read(text);
-    attribute(&report, &crate::explain(&report)).verdict.as_str()
-}
+use super::{explained, read, whose};
 
 /// Frames of a panic that runtimes put there are no place, whatever underscore their symbols have.
 #[test]
@@ -69,18 +57,18 @@ fn chromium_prints_its_own_stack() {
 #[test]
 fn a_stack_of_the_kernel_that_is_not_aligned() {
     let text = "[  10.0] general protection fault: 0000 [#1] SMP NOPTI\n[  10.0] CPU: 1 PID: 12 Comm: shop Not tainted 5.8.0 #1\n[  10.0] RIP: 0010:cart_total+0x2a/0x100 [shop]\n[  10.0] Code: 48 89 e5 <0f> 29 45 c0 90\n[  10.0] Call Trace:\n[  10.0]  cart_show+0x12/0x40 [shop]\n[  10.0] ---[ end trace 0123456789abcdef ]---\n";
-    let explanation = crate::explain(&read(text));
+    let explanation = explained(text);
     let all = format!("{explanation:?}");
     assert!(all.contains("multiple of 16") && all.contains("not aligned to 16 bytes"), "{all}");
     let other = text.replace("<0f> 29", "<48> 8b");
-    assert!(!format!("{:?}", crate::explain(&read(&other))).contains("multiple of 16"));
+    assert!(!format!("{:?}", explained(&other)).contains("multiple of 16"));
 }
 
 /// ZFS prints its failed checks and goes on.
 #[test]
 fn a_failed_check_of_zfs() {
     let text = "[ 100.1] VERIFY3(remove == 0) failed (5 == 0)\n[ 100.1] PANIC at range_tree.c:485:range_tree_remove_impl()\n[ 100.1] Showing stack for process 812\n[ 100.1] CPU: 2 PID: 812 Comm: z_wr_iss Tainted: P           O      5.15.0 #1\n[ 100.1] Call Trace:\n[ 100.1]  <TASK>\n[ 100.1]  dump_stack_lvl+0x45/0x5b\n[ 100.1]  spl_dumpstack+0x25/0x30 [spl]\n[ 100.1]  spl_panic+0xd1/0xf3 [spl]\n[ 100.1]  range_tree_remove_impl+0x3a1/0x3c0 [zfs]\n[ 100.1]  metaslab_free_concrete+0x1b1/0x2a0 [zfs]\n[ 100.1]  </TASK>\n";
-    let explanation = crate::explain(&read(text));
+    let explanation = explained(text);
     assert!(format!("{explanation:?}").contains("zpool status -v"), "{explanation:?}");
     assert_eq!(place(text).as_deref(), Some("range_tree_remove_impl"));
 }
@@ -109,7 +97,7 @@ fn an_error_of_javascript_that_java_carries() {
 #[test]
 fn valgrind_and_the_last_words_of_the_program() {
     let text = "==12== Memcheck, a memory error detector\n==12== Command: ./shop\n==12== \nterminate called after throwing an instance of 'std::out_of_range'\n  what():  vector::_M_range_check\n==12== \n==12== Process terminating with default action of signal 6 (SIGABRT)\n==12==    at 0x5B0AE97: raise (raise.c:51)\n==12==    by 0x5B0C800: abort (abort.c:79)\n==12==    by 0x50B3892: __gnu_cxx::__verbose_terminate_handler() (vterminate.cc:95)\n==12==    by 0x10A3B4: Cart::total() (cart.cpp:12)\n==12==    by 0x10A4C5: main (main.cpp:7)\n";
-    let explanation = crate::explain(&read(text));
+    let explanation = explained(text);
     assert!(explanation.title.contains("std::out_of_range"), "{explanation:?}");
     assert_eq!(place(text).as_deref(), Some("Cart::total()"));
 }
@@ -132,7 +120,7 @@ fn libraries_that_dyld_could_not_map() {
     let whole = format!(
         "Exception Type:  EXC_CRASH (SIGABRT)\nTermination Reason: DYLD, [0x1] Library missing\nTermination Description: DYLD, Library not loaded\n{text}"
     );
-    let explanation = crate::explain(&read(&whole));
+    let explanation = explained(&whole);
     assert!(explanation.title.contains("no memory"), "{explanation:?}");
 }
 
@@ -168,17 +156,17 @@ fn what_visual_studio_and_windbg_say() {
 #[test]
 fn a_sample_of_a_main_queue_that_waits_for_itself() {
     let text = "Call graph:\n    2519 Thread_20361   DispatchQueue_1: com.apple.main-thread  (serial)\n      2519 start  (in dyld) + 1903  [0x18c6e90e0]\n        2519 main  (in Shop) + 40  [0x1000a3f28]\n          2519 -[Cart reload]  (in Shop) + 112  [0x1000a4010]\n            2519 _dispatch_sync_f_slow  (in libdispatch.dylib) + 148  [0x18c8ea0a4]\n              2519 __DISPATCH_WAIT_FOR_QUEUE__  (in libdispatch.dylib) + 368  [0x18c8ea0f0]\n                2519 __ulock_wait  (in libsystem_kernel.dylib) + 8  [0x18ca0ddf8]\n\nTotal number in stack (recursive counted multiple, when >=5):\n";
-    let explanation = crate::explain(&read(text));
+    let explanation = explained(text);
     let all = format!("{explanation:?}");
     assert!(all.contains("waits for itself and will for ever") && all.contains("-[Cart reload]"), "{all}");
     let partly = text.replace("                2519 __ulock_wait", "                2400 __ulock_wait");
-    assert!(!format!("{:?}", crate::explain(&read(&partly))).contains("for ever"));
+    assert!(!format!("{:?}", explained(&partly)).contains("for ever"));
 }
 
 #[test]
 fn errors_of_tcl() {
     let text = "can't read \"total\": no such variable\n    while executing\n\"expr {$total + 1}\"\n    (procedure \"cart::add\" line 3)\n    invoked from within\n\"cart::add apple\"\n    (file \"shop.tcl\" line 12)\n";
-    let explanation = crate::explain(&read(text));
+    let explanation = explained(text);
     assert!(explanation.title.contains("can't read \"total\": no such variable"), "{explanation:?}");
     assert_eq!(place(text).as_deref(), Some("cart::add"));
 }
@@ -187,7 +175,7 @@ fn errors_of_tcl() {
 #[test]
 fn php_and_the_call_that_was_wrong() {
     let text = "PHP Catchable fatal error:  Argument 1 passed to Cart::add() must be an instance of Item, null given, called in /srv/shop/index.php on line 12 and defined in /srv/shop/cart.php on line 7\n";
-    let explanation = crate::explain(&read(text));
+    let explanation = explained(text);
     let all = format!("{explanation:?}");
     assert!(all.contains("/srv/shop/index.php on line 12"), "{all}");
 }
@@ -204,8 +192,7 @@ fn a_guard_in_a_kernel_log() {
 #[test]
 fn uikit_on_another_queue() {
     let text = "Incident Identifier: 1\nProcess: Shop [12]\nException Type: EXC_BAD_ACCESS (SIGSEGV)\nException Codes: KERN_INVALID_ADDRESS at 0x0000000000000020\nCrashed Thread: 3\n\nThread 3 name:  Dispatch queue: com.example.shop.queue\nThread 3 Crashed:\n0   libobjc.A.dylib  0x00000001836f41a0 objc_retain + 16\n1   UIKitCore  0x000000018e0eb9a4 -[UIView layoutIfNeeded] + 32\n2   Shop  0x0000000100012345 -[Cart total] + 8\n";
-    let has =
-        |text: &str| format!("{:?}", crate::explain(&read(text))).contains("which is not the main thread's");
+    let has = |text: &str| format!("{:?}", explained(text)).contains("which is not the main thread's");
     assert!(has(text));
     assert!(!has(&text.replace("com.example.shop.queue", "com.apple.main-thread")));
     assert!(!has(&text.replace("UIView layoutIfNeeded", "UIImage imageNamed:")));
@@ -215,11 +202,7 @@ fn uikit_on_another_queue() {
 #[test]
 fn a_log_of_tags_alone() {
     let text = "A/art: art/runtime/runtime.cc:284] Runtime aborting\nA/libc: Fatal signal 6 (SIGABRT), code -6 in tid 96 (shop.app)\nI/DEBUG: *** *** *** *** *** *** *** *** *** *** *** *** *** *** *** ***\nI/DEBUG: ABI: 'arm'\nI/DEBUG: pid: 96, tid: 96, name: shop.app  >>> com.example.shop <<<\nI/DEBUG: signal 6 (SIGABRT), code -6 (SI_TKILL), fault addr --------\nI/DEBUG: Abort message: 'art/runtime/verifier/method_verifier.cc:33] Check failed: !IsExceptionPending() '\nI/DEBUG:     #00 pc 00037104  /system/lib/libc.so (tgkill+12)\nI/DEBUG:     #01 pc 00014dbb  /system/lib/libc.so (pthread_kill+52)\n";
-    assert!(
-        crate::explain(&read(text)).title.contains("IsExceptionPending"),
-        "{:?}",
-        crate::explain(&read(text))
-    );
+    assert!(explained(text).title.contains("IsExceptionPending"), "{:?}", explained(text));
 }
 
 /// Code that an interpreter of Unity's runs is the place, and not the interpreter.
@@ -240,10 +223,10 @@ fn a_stack_of_flutter_without_files() {
 #[test]
 fn a_crash_of_javas_compiler() {
     let text = "#\n# A fatal error has been detected by the Java Runtime Environment:\n#\n#  SIGSEGV (0xb) at pc=0x00007f7bfaa351c9, pid=13060, tid=13080\n#\n# JRE version: OpenJDK Runtime Environment (13.0.1+9) (build 13.0.1+9)\n# Problematic frame:\n# V  [libjvm.so+0xce71c9]  PhaseIterGVN::transform_old(Node*)+0x159\n#\n# Compiler replay data is saved as:\n# /srv/replay_pid13060.log\n#\n";
-    let all = format!("{:?}", crate::explain(&read(text)));
+    let all = format!("{:?}", explained(text));
     assert!(all.contains("virtual machine's compiler (JIT)"), "{all}");
     let other = text.replace("Compiler replay data", "The core dump");
-    assert!(!format!("{:?}", crate::explain(&read(&other))).contains("(JIT)"));
+    assert!(!format!("{:?}", explained(&other)).contains("(JIT)"));
 }
 
 /// What the kernel reports by is neither a place nor to blame.
@@ -303,8 +286,7 @@ fn a_handler_behind_a_rethrow_is_no_place() {
 #[test]
 fn uikit_on_a_queue_of_crashlytics() {
     let text = "Crashed: com.apple.root.default-qos\nEXC_BAD_ACCESS KERN_INVALID_ADDRESS 0x0000000000000010\n0  libobjc.A.dylib  0x1f40 objc_release + 16\n1  UIKitCore  0xfd3e8 -[UILabel setText:] + 40\n2  Shop  0x1a2b4 -[Cart total] + 12 (Cart.m:12)\n";
-    let has =
-        |text: &str| format!("{:?}", crate::explain(&read(text))).contains("which is not the main thread's");
+    let has = |text: &str| format!("{:?}", explained(text)).contains("which is not the main thread's");
     assert!(has(text));
     assert!(!has(&text.replace("com.apple.root.default-qos", "com.apple.main-thread")));
     assert!(!has(&text.replace("com.apple.root.default-qos", "WebThread")));
@@ -624,8 +606,7 @@ fn an_export_without_rows() {
 #[test]
 fn uikit_on_a_later_thread() {
     let text = "Exception Type:  SIGSEGV\nException Codes: SEGV_ACCERR at 0x10\nCrashed Thread:  5\n\nThread 5 Crashed:\n0   UIKit  0x0000000187f2cf70 +[UIViewAnimationState pop] + 252\n1   UIKit  0x0000000187f43e94 -[UIButton layoutSubviews] + 104\n2   Shop  0x00000001002ccb78 -[Cart total] + 8\n";
-    let has =
-        |text: &str| format!("{:?}", crate::explain(&read(text))).contains("which is not the main thread");
+    let has = |text: &str| format!("{:?}", explained(text)).contains("which is not the main thread");
     assert!(has(text));
     assert!(!has(&text.replace("Thread 5", "Thread 0").replace("Thread:  5", "Thread:  0")));
 }
